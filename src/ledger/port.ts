@@ -188,6 +188,7 @@ export interface UsageRecord {
   readonly provider: string;
   readonly format: string;
   readonly streamed: boolean;
+  /** `broken`: by the provider, or with the gateway that served it. */
   readonly outcome: 'complete' | 'broken';
   readonly source: 'reported' | 'counted';
   readonly tokens: TokenCounts;

@@ -10,8 +10,9 @@ import {
   type UsageQuery,
   type UsageSum,
 } from '../../src/core/usage-report.ts';
+import { recoverAll } from '../../src/ledger/maintenance.ts';
 import type { ChargedCall } from '../../src/ledger/port.ts';
-import { Bench, newAccount, newKey, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
+import { admitRequest, Bench, newAccount, newKey, type OpenBooks, settleRequest, usageRecord } from './fixtures.ts';
 
 const STARTS_AT = '2026-03-10T12:00:00Z';
 const STARTS_AT_MS = Date.parse(STARTS_AT);
@@ -93,6 +94,47 @@ export function usageContract(open: OpenBooks): void {
       // 120 ms to the first byte of one request, 812 ms of two: within their classes.
       assert.deepEqual([total.firstByteMs?.p50, total.durationMs?.p50, total.durationMs?.p99], [125, 900, 998]);
       assert.equal(await rollUpAll(bench), 5 - rolled);
+    }
+    await bench.close();
+  });
+
+  test('[F2] a recovered request took as long as it was known to run, however late it is found', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const root = newAccount();
+    await bench.ledger.createAccount(root);
+    await bench.ledger.addAccountCredit(root.id, 'first', 1_000n, null);
+    const keys = [await bench.creditKey(100n), (await bench.ledger.createKey(newKey({ accountId: root.id }))).id];
+    const dying = await bench.another({ leaseMs: 2_000 });
+    const { outcome, source, tokens, durationMs, ...call } = usageRecord({ firstByteMs: 8_500 });
+    for (const [index, keyId] of keys.entries()) {
+      for (const holdId of [`known-${index}`, `begun-${index}`]) {
+        const admitted = await dying.admit(admitRequest(keyId, holdId, 10n));
+        assert.equal(admitted.kind, 'admitted');
+      }
+    }
+    for (const marks of [1, 2]) {
+      bench.clock.advance(1_500);
+      await dying.heartbeat();
+      for (const [index, keyId] of keys.entries()) {
+        dying.mark({ holdId: `known-${index}`, keyId, charge: 3n, tokens });
+        // It had arrived long before it was admitted.
+        if (marks === 1) dying.mark({ holdId: `begun-${index}`, keyId, charge: 3n, tokens, call });
+      }
+      await dying.ping();
+    }
+    bench.clock.advance(HOUR_MS);
+    await recoverAll(bench.ledger);
+    for (let round = 0; round < 2; round++) {
+      const { rows } = await report(bench, { by: ['model'] });
+      assert.deepEqual(
+        rows.map(({ group, sums, durationMs }) => [group, sums.requests, sums.broken, durationMs?.p50]),
+        // 3 s and 8.5 s, each in the middle of its class.
+        [
+          [[''], 2n, 2n, 3_500],
+          [[call.model], 2n, 2n, 9_000],
+        ],
+      );
+      await rollUpAll(bench);
     }
     await bench.close();
   });

@@ -197,18 +197,19 @@ export function postgresSchema(): void {
       const { outcome, source, tokens, durationMs, ...call } = usageRecord({ costNanos: 2n ** 60n });
       await ledger.admit(admitRequest(budget.id, 'h1', 50n));
       await ledger.admit(admitRequest(credit.id, 'h2', 50n));
+      clock.advance(3_000);
       ledger.mark({ holdId: 'h1', keyId: budget.id, charge: 36n, tokens, call });
       ledger.mark({ holdId: 'h2', keyId: credit.id, charge: 36n, tokens });
       await ledger.ping();
-      clock.advance(15_000);
+      clock.advance(3_600_000);
       await recoverAll(ledger);
       assert.equal((await ledger.summary(budget.id))?.periodUsed, 36n);
       const rows = await server.query(database, 'SELECT * FROM gateway.usage ORDER BY hold_id');
       assert.deepEqual(
         rows.map((row) => [row.request_id, row.model, row.outcome, row.source, row.cost_nanos, row.duration_ms]),
         [
-          [call.requestId, call.model, 'broken', 'counted', call.costNanos.toString(), '15000'],
-          ['h2', '', 'broken', 'counted', '36', '15000'],
+          [call.requestId, call.model, 'broken', 'counted', call.costNanos.toString(), '3000'],
+          ['h2', '', 'broken', 'counted', '36', '3000'],
         ],
       );
       const flags = await server.query(database, `SELECT DISTINCT flag FROM gateway.entries WHERE kind = 'charge'`);

@@ -201,9 +201,10 @@ describe('SQLite file', () => {
     const key = await first.createKey(newKey({ mode: 'token_budget', budget: 1_000n }));
     const { outcome, source, tokens, durationMs, ...call } = usageRecord({ costNanos: 2n ** 60n });
     await first.admit(admitRequest(key.id, 'h1', 50n));
+    clock.advance(3_000);
     first.mark({ holdId: 'h1', keyId: key.id, charge: 36n, tokens, call });
     await first.close();
-    clock.advance(5_000);
+    clock.advance(3_600_000);
     const second = createLedger(openSyncStore({ file, clock }));
     await recoverAll(second);
     assert.equal((await second.summary(key.id))?.periodUsed, 36n);
@@ -212,7 +213,7 @@ describe('SQLite file', () => {
     const row = database.prepare('SELECT * FROM usage').get();
     assert.deepEqual(
       [row?.request_id, row?.model, row?.outcome, row?.source, row?.cost_nanos, row?.cache_write_1h, row?.duration_ms],
-      [call.requestId, call.model, 'broken', 'counted', call.costNanos, 1n, 5_000n],
+      [call.requestId, call.model, 'broken', 'counted', call.costNanos, 1n, 3_000n],
     );
     assert.equal(database.prepare('SELECT flag FROM entries').get()?.flag, 'recovered');
     database.close();

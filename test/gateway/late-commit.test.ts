@@ -122,6 +122,7 @@ test('[R51] a responses stream whose charge is late goes on counting its events 
   assert.equal(value('gateway_holds'), 1, 'answered, but held until the store has taken the charge');
   assert.ok(value('gateway_held_credits') > 0);
   assert.ok(value('gateway_oldest_hold_seconds') > 0);
+  assert.ok(value('gateway_ledger_backlog') >= 1, 'its charge waits for the store');
   const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
   assert.deepEqual(
     numbers,

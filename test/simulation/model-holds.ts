@@ -71,7 +71,7 @@ export function markHolds(model: Model, { number, marks }: OperationOf<'mark'>):
     return hold === undefined || hold.end !== null || number < (hold.mark?.number ?? 0) ? [] : [{ mark, hold }];
   });
   for (const { mark, hold } of live) {
-    hold.mark = { number, charge: smaller(mark.charge, hold.amount), tokens: mark.tokens };
+    hold.mark = { number, atMs: model.nowMs, charge: smaller(mark.charge, hold.amount), tokens: mark.tokens };
   }
   return null;
 }
@@ -162,8 +162,8 @@ export function recover(model: Model): Result {
   for (const { key, hold } of due) {
     if (hold.mark === null) voidHold(model, key.record.id, hold.id);
     else {
-      const { tokens, charge } = hold.mark;
-      const record = { tokens, broken: true, firstByteMs: null, durationMs: model.nowMs - hold.heldAtMs };
+      const { tokens, charge, atMs } = hold.mark;
+      const record = { tokens, broken: true, firstByteMs: null, durationMs: atMs - hold.heldAtMs };
       const owedTokens = BigInt(inputOf(tokens) + tokens.output);
       countTokens(model, [key, ...model.above(key)], tokens.output);
       const recovered = { flag: 'recovered', call: null, record, owedTokens };

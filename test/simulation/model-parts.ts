@@ -19,7 +19,12 @@ export interface ModelHold {
   readonly heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claim: string | null;
-  mark: { readonly number: number; readonly charge: bigint; readonly tokens: TokenCounts } | null;
+  mark: {
+    readonly number: number;
+    readonly atMs: number;
+    readonly charge: bigint;
+    readonly tokens: TokenCounts;
+  } | null;
   /** `null` while it is live; a charge when it was settled. */
   end: 'voided' | { readonly charged: bigint } | null;
 }

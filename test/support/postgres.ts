@@ -36,6 +36,8 @@ export interface TestPostgres {
   createDatabase(template?: string): Promise<string>;
   /** Stops it the way that a crash would (`immediate`) or orderly, and starts it again on the same port and data. */
   restart(mode: 'fast' | 'immediate'): Promise<void>;
+  /** All of its processes stand still until the function that this gives is called: it takes connections, and says nothing. */
+  freeze(): Promise<() => void>;
   stop(): Promise<void>;
 }
 
@@ -130,11 +132,27 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
       await end(mode);
       server = await run();
     },
+    freeze: async () => {
+      const own = await query('postgres', 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+      const frozen = [server.pid ?? 0, ...own.map(({ pid }) => Number(pid))].filter((pid) => signal(pid, 'SIGSTOP'));
+      return () => {
+        for (const pid of frozen) signal(pid, 'SIGCONT');
+      };
+    },
     stop: async () => {
       await end('immediate');
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Whether it was there. */
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
 }
 
 /** Resolves when the server takes connections; rejects with what it wrote when it ends first. */

@@ -23,20 +23,21 @@ export const STATUS: Readonly<Record<AdminErrorCode, number>> = {
   unavailable: 503,
 };
 
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+const NOT_READ = 'the store failed, or does not answer: ask again later';
+const UNKNOWN_RESULT = 'the store failed and the result of this operation is unknown: check it before you repeat this';
+
 export function envelope(error: AdminError, requestId: string): View<typeof ErrorEnvelope> {
   return { error: { code: error.code, message: error.message, field: error.field, request_id: requestId } };
 }
 
-export function asAdminError(error: unknown): AdminError {
+/** `method`: of the request that failed, where that is known. */
+export function asAdminError(error: unknown, method = ''): AdminError {
   if (error instanceof AdminError) return error;
   if (!(error instanceof Error)) return unexpected(error);
   // Outcomes of the ledger are values: an exception means that the store failed.
   if (/^Store/.test(error.name)) {
-    return new AdminError(
-      'unavailable',
-      'the store failed and the result of this operation is unknown: check it before you repeat this',
-      { cause: error },
-    );
+    return new AdminError('unavailable', READS.has(method) ? NOT_READ : UNKNOWN_RESULT, { cause: error });
   }
   return ofFramework(error as FastifyError) ?? unexpected(error);
 }

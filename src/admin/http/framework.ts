@@ -85,7 +85,7 @@ function parseJson(body: Buffer): unknown {
 }
 
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
-  const known = asAdminError(error);
+  const known = asAdminError(error, request.method);
   if (known.code === 'internal' || known.code === 'unavailable') {
     log.error({ err: known.cause ?? known, requestId: request.id }, 'admin request failed');
   }

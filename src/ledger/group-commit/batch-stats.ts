@@ -11,7 +11,7 @@ export interface LedgerStats {
   readonly commitSeconds: HistogramCounts;
   readonly failedBatches: number;
   readonly failedOperations: number;
-  /** Operations that wait to be sent. */
+  /** Operations that wait to be sent, and ends of holds that failed, until the store has taken them. */
   readonly backlog: number;
 }
 

@@ -57,6 +57,8 @@ export class Batcher {
   readonly #coalescer = new FlushCoalescer();
   #state: State = 'idle';
   #queue: Waiting[] = [];
+  /** Holds whose end the store did not take: whoever ends them sends it again until it has. */
+  readonly #unended = new Set<string>();
   /** Whether something waits that does not need a flush, so that nothing is gained by waiting for one. */
   #urgent = false;
   #flushes = 0;
@@ -79,9 +81,11 @@ export class Batcher {
     this.#markDelayMs = options.markDelayMs ?? MARK_DELAY_MS;
   }
 
-  /** Operations that wait to be sent. */
+  /** Operations that wait to be sent, and those that failed until they are taken, each once. */
   get backlog(): number {
-    return this.#queue.length;
+    if (this.#unended.size === 0) return this.#queue.length;
+    const fresh = this.#queue.filter(({ operation }) => !this.#unended.has(endedHold(operation) ?? ''));
+    return this.#unended.size + fresh.length;
   }
 
   /** The outcome where memory alone can decide; otherwise null, and nothing was done. */
@@ -95,6 +99,7 @@ export class Batcher {
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
     if (this.#state === 'closing') return Promise.reject(new StoreError('the store is closed'));
     if (this.#queue.length >= this.#queueMax) {
+      this.#keepEnd(operation);
       return Promise.reject(new StoreError(`${this.#queueMax} operations are waiting for the store already`));
     }
     return new Promise<Outcome<N>>((resolve, reject) => {
@@ -115,8 +120,13 @@ export class Batcher {
 
   /** What a hold that ends has marked no longer matters. */
   #dropMark(operation: Operation): void {
-    if (operation.op === 'void') this.#marks.delete(operation.holdId);
-    if (operation.op === 'settle') this.#marks.delete(operation.request.holdId);
+    const holdId = endedHold(operation);
+    if (holdId !== null) this.#marks.delete(holdId);
+  }
+
+  #keepEnd(operation: Operation): void {
+    const holdId = endedHold(operation);
+    if (holdId !== null) this.#unended.add(holdId);
   }
 
   /** Sends what waits, then closes the store. */
@@ -189,7 +199,7 @@ export class Batcher {
     } catch (error) {
       const failure = asStoreError(error);
       this.#stats.failed(batch.length);
-      for (const waiting of sent) waiting.reject(failure);
+      for (const waiting of sent) this.#reject(waiting, failure);
       this.#keepMarks(marks);
     }
     this.#become('idle');
@@ -210,12 +220,12 @@ export class Batcher {
     sent.forEach((waiting, index) => {
       const result = results[index];
       if (result === undefined) {
-        waiting.reject(new StoreError('the store gave no result'));
+        this.#reject(waiting, new StoreError('the store gave no result'));
         return;
       }
       this.#coalescer.onResult(waiting.operation, result);
       if (store.flushed !== undefined && waitsForDisk(waiting.operation, result)) later.push([waiting, result]);
-      else settle(waiting, result);
+      else this.#settle(waiting, result);
     });
     if (store.flushed === undefined) {
       // `apply` has waited for the disk.
@@ -230,11 +240,11 @@ export class Batcher {
       .then(
         () => {
           this.#stats.durable(sentAt);
-          for (const [waiting, result] of later) settle(waiting, result);
+          for (const [waiting, result] of later) this.#settle(waiting, result);
         },
         (error: unknown) => {
           this.#stats.failed(later.length);
-          for (const [waiting] of later) waiting.reject(asStoreError(error));
+          for (const [waiting] of later) this.#reject(waiting, asStoreError(error));
         },
       )
       .finally(() => {
@@ -242,6 +252,20 @@ export class Batcher {
         // Those who have just been answered may submit more: what gathered meanwhile waits for them too.
         if (this.#queue.length > 0) this.#schedule(false);
       });
+  }
+
+  #settle(waiting: Waiting, result: Result): void {
+    if (isOperationFailed(result)) {
+      this.#reject(waiting, new StoreError(result.message));
+      return;
+    }
+    if (this.#unended.size > 0) this.#unended.delete(endedHold(waiting.operation) ?? '');
+    waiting.resolve(result);
+  }
+
+  #reject(waiting: Waiting, failure: StoreError): void {
+    this.#keepEnd(waiting.operation);
+    waiting.reject(failure);
   }
 
   /** Marks of a failed batch go with a later one, unless a newer one is there. */
@@ -252,7 +276,8 @@ export class Batcher {
   }
 }
 
-function settle(waiting: Waiting, result: Result): void {
-  if (isOperationFailed(result)) waiting.reject(new StoreError(result.message));
-  else waiting.resolve(result);
+/** The hold that this operation ends. */
+function endedHold(operation: Operation): string | null {
+  if (operation.op === 'settle') return operation.request.holdId;
+  return operation.op === 'void' ? operation.holdId : null;
 }

@@ -32,6 +32,8 @@ export class Connection {
   readonly #options: ConnectionOptions;
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
+  /** Of the connection that is made, or was made last. */
+  #socket: Socket | null = null;
   #transactions: Promise<unknown> = Promise.resolve();
   #failures = 0;
   #retryAtMs = 0;
@@ -41,16 +43,21 @@ export class Connection {
     this.#options = options;
   }
 
+  /** Makes the connection, in as long as the URL gives it. Queries make it as well, but wait no longer than for an answer. */
+  async open(): Promise<void> {
+    await this.#open();
+  }
+
   /** Fails with the driver's own error. A statement with a `name` is prepared once per connection. */
   async query(text: string, values: readonly unknown[] = [], name?: string): Promise<readonly Row[]> {
-    const opened = await this.#open();
+    const opened = this.#opened ?? (await this.#openInTime());
     return this.#run(opened, text, values, name);
   }
 
   /** One at a time on this connection. Undone when `work` fails. */
   transaction<T>(mode: string, work: (query: Query) => Promise<T>): Promise<T> {
     const run = this.#transactions.then(async () => {
-      const opened = await this.#open();
+      const opened = this.#opened ?? (await this.#openInTime());
       const query: Query = (text, values = [], name) => this.#run(opened, text, values, name);
       await query(`BEGIN ${mode}`);
       try {
@@ -69,12 +76,29 @@ export class Connection {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#transactions;
-    const opened = this.#opened ?? (await this.#opening?.catch(() => null)) ?? null;
+    const opened = this.#opened;
     this.#opened = null;
-    if (opened === null) return;
+    if (opened === null) {
+      // Nobody waits for it any longer.
+      this.#socket?.destroy();
+      await this.#opening?.catch(() => undefined);
+      return;
+    }
     const timer = setTimeout(() => opened.socket.destroy(), ANSWER_MARGIN_MS);
     await opened.client.end().catch(() => undefined);
     clearTimeout(timer);
+  }
+
+  /** At once: what is under way fails, and whatever the server still has to say is never read. */
+  destroy(): void {
+    this.#closed = true;
+    this.#socket?.destroy();
+  }
+
+  /** The server's own limit, and what the answer may need on its way. */
+  get #limitMs(): number {
+    const { statementTimeoutMs } = this.#options;
+    return statementTimeoutMs + Math.min(statementTimeoutMs, ANSWER_MARGIN_MS);
   }
 
   async #run(
@@ -83,8 +107,7 @@ export class Connection {
     values: readonly unknown[],
     name: string | undefined,
   ): Promise<readonly Row[]> {
-    const { statementTimeoutMs } = this.#options;
-    const limitMs = statementTimeoutMs + Math.min(statementTimeoutMs, ANSWER_MARGIN_MS);
+    const limitMs = this.#limitMs;
     let late = false;
     const timer = setTimeout(() => {
       late = true;
@@ -104,6 +127,19 @@ export class Connection {
     }
   }
 
+  /** Whoever waits for it longer than for an answer gives up; it goes on being made, for those who come later. */
+  #openInTime(): Promise<Opened> {
+    const limitMs = this.#limitMs;
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => reject(new StoreError(`no connection to the database within ${limitMs} ms`));
+      // One that was made while the process was held up is taken.
+      const timer = setTimeout(() => setImmediate(giveUp), limitMs);
+      void this.#open()
+        .then(resolve, reject)
+        .finally(() => clearTimeout(timer));
+    });
+  }
+
   #open(): Promise<Opened> {
     if (this.#closed) return Promise.reject(new StoreError('the store is closed'));
     if (this.#opened !== null) return Promise.resolve(this.#opened);
@@ -121,6 +157,7 @@ export class Connection {
 
   async #connect(): Promise<Opened> {
     const socket = new Socket();
+    this.#socket = socket;
     const client = new Client({
       connectionString: this.#options.url,
       application_name: 'model-gateway',

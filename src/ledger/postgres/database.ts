@@ -63,6 +63,7 @@ async function recordMigration(change: Query, { version, name, compatibleFrom }:
 export async function storedSchemaOf(url: string): Promise<StoredSchema> {
   const connection = new Connection({ url, statementTimeoutMs: CHECK_TIMEOUT_MS, lockTimeoutMs: CHECK_TIMEOUT_MS });
   try {
+    await connection.open();
     return await readStoredSchema((sql, values) => connection.query(sql, values));
   } catch (error) {
     throw openingError(url, error);

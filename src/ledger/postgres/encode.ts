@@ -191,6 +191,7 @@ function markElement(number: number, { keyId, holdId, charge, tokens, call }: Ma
     outcome: 'broken',
     source: 'counted',
     tokens,
+    // Up to this mark, which the store fills in.
     durationMs: 0,
   };
   checkInteger(number, 'a number of a mark');

@@ -26,6 +26,7 @@ import {
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
 import { correct, findCharge, openPromotions, refund } from './money.ts';
+import { onReportConnection } from './report-connection.ts';
 import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
 import { closeTime, statement } from './statement.ts';
 import { usageReport } from './usage-report.ts';
@@ -38,6 +39,8 @@ export interface PostgresStoreOptions {
   /** How long a batch may take, and wait for a key that another transaction has locked. */
   readonly timeoutMs?: number;
   readonly lockTimeoutMs?: number;
+  /** How long a report waits before it asks whether the server answers anything, and for that answer. */
+  readonly answerTimeoutMs?: number;
 }
 
 export interface PostgresStore extends Store {
@@ -58,8 +61,6 @@ interface CloseTime {
 }
 
 const HOT_TIMEOUT_MS = 10_000;
-/** For what looks at all keys; on a connection that is only open meanwhile. */
-const REPORT_TIMEOUT_MS = 600_000;
 const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'audit',
   'listKeys',
@@ -70,16 +71,19 @@ const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
 ]);
 const ONE_MOMENT = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const LOCK_TIMEOUT_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 5_000;
 const CONFLICT_TRIES = 3;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { url } = options;
   const statementTimeoutMs = options.timeoutMs ?? HOT_TIMEOUT_MS;
   const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS;
+  const answerTimeoutMs = options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
   const hot = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
   const background = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
   const clock = new LedgerClock(options.clock ?? null);
   try {
+    await hot.open();
     await migrate(hot);
   } catch (error) {
     await hot.close();
@@ -126,12 +130,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   async function admin(operation: AdminOperation): Promise<Outcome> {
     if (!REPORTS.has(operation.op)) return transact(background, '', operation);
     if (operation.op === 'statement') await transact(background, '', { op: 'closeTime', id: operation.id });
-    const reports = new Connection({ url, statementTimeoutMs: REPORT_TIMEOUT_MS, lockTimeoutMs });
-    try {
-      return await transact(reports, ONE_MOMENT, operation);
-    } finally {
-      await reports.close();
-    }
+    return onReportConnection({ url, lockTimeoutMs, answerTimeoutMs }, (reports) =>
+      transact(reports, ONE_MOMENT, operation),
+    );
   }
 
   function transact(connection: Connection, mode: string, operation: AdminOperation | CloseTime): Promise<Outcome> {

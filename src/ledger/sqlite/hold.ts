@@ -94,7 +94,8 @@ export function mark(accounts: AccountCache, number: number, marks: readonly Mar
     const clamped = charge > hold.amount;
     hold.markNumber = number;
     hold.markCharge = clamped ? hold.amount : charge;
-    hold.markDetail = JSON.stringify({ number, tokens, call: call ?? null }, (_, value: unknown) =>
+    const durationMs = accounts.nowMs - hold.heldAtMs;
+    hold.markDetail = JSON.stringify({ number, tokens, call: call ?? null, durationMs }, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     );
     if (hold.persisted) accounts.sql.markHold.run(hold.markCharge, hold.markDetail, keyId, holdId);

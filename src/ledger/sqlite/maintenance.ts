@@ -39,7 +39,7 @@ function recoverHold(accounts: AccountCache, account: Account, hold: Hold): bool
     voidHold(accounts, account, hold);
     return false;
   }
-  const usage = recoveredUsage(accounts, account, hold, hold.markCharge);
+  const usage = recoveredUsage(account, hold, hold.markCharge);
   charge(accounts, account, hold, {
     keyId: hold.keyId,
     holdId: hold.id,
@@ -53,12 +53,14 @@ function recoverHold(accounts: AccountCache, account: Account, hold: Hold): bool
   return true;
 }
 
-function recoveredUsage(accounts: AccountCache, account: Account, hold: Hold, marked: bigint): UsageRecord {
+function recoveredUsage(account: Account, hold: Hold, marked: bigint): UsageRecord {
   // Written by `mark`, with amounts as text.
-  const { tokens, call } = JSON.parse(hold.markDetail ?? '') as Pick<Mark, 'tokens'> & {
+  const { tokens, call, durationMs } = JSON.parse(hold.markDetail ?? '') as Pick<Mark, 'tokens'> & {
     call:
       | (Omit<MarkedCall, 'costNanos' | 'providerCostNanos'> & { costNanos: string; providerCostNanos: string })
       | null;
+    /** Absent in marks of 0.1. */
+    durationMs?: number;
   };
   return {
     requestId: call?.requestId ?? hold.id,
@@ -73,7 +75,8 @@ function recoveredUsage(accounts: AccountCache, account: Account, hold: Hold, ma
     providerCostNanos: BigInt(call?.providerCostNanos ?? '0'),
     attempts: call?.attempts ?? 1,
     firstByteMs: call?.firstByteMs ?? null,
-    durationMs: accounts.nowMs - hold.heldAtMs,
+    // Until it was known to run, not until it was found; its arrival, from which the first byte counts, was before the hold.
+    durationMs: Math.max(durationMs ?? 0, call?.firstByteMs ?? 0),
   };
 }
 

@@ -99,7 +99,10 @@ export const FAMILIES = {
     'Operations of those batches; ends of holds among them are sent again until they are taken.',
     [],
   ),
-  gateway_ledger_backlog: gauge('Operations that wait for the store.', []),
+  gateway_ledger_backlog: gauge(
+    'Operations that wait for the store, among them ends of holds that failed and are sent again.',
+    [],
+  ),
   gateway_request_log_written_total: counter('Requests that the request log has stored.', []),
   gateway_request_log_dropped_total: counter('Requests that it could not take.', []),
   gateway_request_captures_dropped_total: counter('Requests whose content was to be captured, and was not.', []),

@@ -14,6 +14,7 @@ export class ChaosProxy {
   #loseAnswers = 0;
   #whenLost: () => void = () => {};
   #refuse = false;
+  #joined = 0;
 
   private constructor(targetPort: number) {
     this.#targetPort = targetPort;
@@ -28,6 +29,11 @@ export class ChaosProxy {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** How many connections it has let through. */
+  get joined(): number {
+    return this.#joined;
   }
 
   /** Resets every connection, in whatever it is doing. New ones are let through. */
@@ -72,6 +78,7 @@ export class ChaosProxy {
       reset(near);
       return;
     }
+    this.#joined += 1;
     const far = connect(this.#targetPort, '127.0.0.1');
     far.on('error', () => {});
     const pair = { near, far };

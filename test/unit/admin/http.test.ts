@@ -248,6 +248,10 @@ describe('the admin port', () => {
     await ledger.close();
     const { status, headers, body } = await send('GET', '/admin/v1/keys');
     assert.deepEqual([status, body.error.code, headers['retry-after']], [503, 'unavailable', '1']);
+    assert.equal(body.error.message, 'the store failed, or does not answer: ask again later');
+    const change = await send('POST', '/admin/v1/keys', { mode: 'credit', credit: '1' });
+    assert.equal(change.status, 503);
+    assert.match(change.body.error.message, /result of this operation is unknown: check it/);
   });
 
   test('gives bytes that are no HTTP a 400 with a request id', async (t) => {

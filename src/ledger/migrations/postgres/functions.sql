@@ -375,7 +375,7 @@ BEGIN
   END IF;
 
   PERFORM write_batch(batch, saved, holds_new, entries_new, voided_new, rates_new, ended_keys, ended_ids,
-    used_places, used_at_ms, marks);
+    used_places, used_at_ms, marks, top_ms);
   IF cardinality(tree_keys) > 0 THEN
     SELECT t.results, t.top_ms INTO results, top_ms
       FROM apply_tree(batch, tree_keys, living, base_ms, results, top_ms) t;
@@ -517,7 +517,7 @@ $$;
 CREATE OR REPLACE FUNCTION gateway.write_batch(
   batch jsonb, saved gateway.accounts[], holds_new gateway.holds[], entries_new gateway.entries[],
   voided_new gateway.voided[], rates_new gateway.rates[], ended_keys text[], ended_ids text[], used_places integer[],
-  used_at_ms bigint[], marks integer[]
+  used_at_ms bigint[], marks integer[], now_ms bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF cardinality(saved) > 0 THEN
@@ -557,7 +557,8 @@ BEGIN
       CROSS JOIN LATERAL jsonb_populate_record(NULL::usage, p.op -> 'r') r;
   END IF;
   IF cardinality(marks) > 0 THEN
-    UPDATE holds h SET mark_charge = least((m.op ->> 'a')::bigint, h.amount), mark_detail = m.op -> 'r'
+    UPDATE holds h SET mark_charge = least((m.op ->> 'a')::bigint, h.amount),
+        mark_detail = (m.op -> 'r') || jsonb_build_object('duration_ms', now_ms - h.held_at_ms)
       FROM (SELECT batch -> (u.place - 1) AS op FROM unnest(marks) AS u(place)) m
       WHERE h.key_id = (m.op ->> 'k') COLLATE "C" AND h.id = (m.op ->> 'h') COLLATE "C"
         AND coalesce((h.mark_detail ->> 'n')::bigint, 0) <= coalesce((m.op -> 'r' ->> 'n')::bigint, 0);
@@ -1129,7 +1130,7 @@ BEGIN
   END LOOP;
   PERFORM write_tree(key_rows, nodes, key_next, node_next);
   PERFORM write_batch(batch, '{}', holds_new, entries_new, voided_new, '{}', ended_keys, ended_ids, used_places,
-    used_at_ms, marks);
+    used_at_ms, marks, top_ms);
 END $$;
 
 -- Every limit of every level, from the key upwards: what it could carry if nothing were held, and what is held. `period` is
@@ -1311,7 +1312,8 @@ BEGIN
       ELSE jsonb_build_object('op', 'settle', 'a', f.mark_charge::text, 'g', 'recovered', 'x', 'charged_incomplete',
         'ti', f.mark_detail -> 'ti', 'tu', f.mark_detail -> 'tu',
         'w', ((f.mark_detail ->> 'ti')::bigint + (f.mark_detail ->> 'tu')::bigint)::text, 'r', (f.mark_detail - 'ti' - 'tu') || jsonb_build_object(
-          'duration_ms', now_ms - f.held_at_ms,
+          -- Until it was known to run, not until it was found; its arrival, from which the first byte counts, was before the hold.
+          'duration_ms', greatest((f.mark_detail ->> 'duration_ms')::bigint, (f.mark_detail ->> 'first_byte_ms')::bigint),
           'cost_nanos', coalesce(f.mark_detail ->> 'cost_nanos', CASE f.mode WHEN 'credit' THEN f.mark_charge ELSE 0 END::text)))
       END ORDER BY f.number),
       coalesce(sum((f.mark_charge IS NOT NULL)::integer), 0), coalesce(sum((f.mark_charge IS NULL)::integer), 0)

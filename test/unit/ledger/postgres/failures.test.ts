@@ -11,6 +11,7 @@ import { recoverAll, startMaintenance } from '../../../../src/ledger/maintenance
 import { openPostgresStore } from '../../../../src/ledger/postgres/store.ts';
 import { admitRequest, newKey, settleRequest, usageRecord } from '../../../contract/fixtures.ts';
 import { ChaosProxy } from '../../../resilience/chaos/chaos-proxy.ts';
+import { appFixture } from '../../../support/admin-app.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { startPostgres } from '../../../support/postgres.ts';
 
@@ -87,6 +88,20 @@ describe('a failing connection', () => {
     assert.equal((await insist(() => ledger.admit(admitRequest(key.id, 'h1', 1n)))).kind, 'admitted');
   });
 
+  test('a charge that the database did not take is in the backlog until it has', async (t) => {
+    const { proxy, ledger, key } = await behindProxy(t);
+    const backlog = async () => (await ledger.stats())?.backlog;
+    assert.equal((await ledger.admit(admitRequest(key.id, 'h1', 5n))).kind, 'admitted');
+    proxy.sever();
+    await assert.rejects(ledger.settle(settleRequest(key.id, 'h1', 3n)), StoreError);
+    assert.equal(await backlog(), 1);
+    await assert.rejects(ledger.settle(settleRequest(key.id, 'h1', 3n)), StoreError);
+    assert.equal(await backlog(), 1);
+    proxy.mend();
+    await insist(() => ledger.settle(settleRequest(key.id, 'h1', 3n)));
+    assert.equal(await backlog(), 0);
+  });
+
   test('an idle connection that was cut is opened anew without an error', async (t) => {
     const { database, ledger, key } = await behindProxy(t);
     await server.query(
@@ -125,6 +140,60 @@ describe('a failing connection', () => {
     while ((await server.query('postgres', gone)).length > 0) await pause(5);
     const summary = await insist(() => ledger.summary(key.id));
     assert.deepEqual([summary?.reserved, summary?.liveHolds], [60n, 1]);
+  });
+
+  test('[F7] a server that hangs: what an operator asks is a 503 after a bounded wait, and answered when it goes on', async (t) => {
+    const url = server.url(await server.createDatabase(template));
+    const store = await insist(() => openPostgresStore({ url, timeoutMs: 200, answerTimeoutMs: 100 }));
+    const ledger = createLedger(store);
+    t.after(() => ledger.close());
+    const { send } = await appFixture(t, { ledger });
+    const key = await insist(() => ledger.createKey(newKey({ credit: 5n })));
+    // The first of the same key finds a connection, the second one has to make it.
+    const reads = ['/usage', '/usage?by=account,day', '/keys', `/keys/${key.id}`, `/keys/${key.id}`, '/accounts'];
+    const goOn = await server.freeze();
+    t.after(goOn);
+    for (const read of reads) {
+      const { status, body } = await send('GET', read);
+      assert.deepEqual([read, status, body.error.code], [read, 503, 'unavailable']);
+      assert.match(body.error.message, /does not answer: ask again later/);
+    }
+    goOn();
+    for (const read of reads) {
+      let status = 503;
+      for (; status === 503; await pause(5)) ({ status } = await send('GET', read));
+      assert.deepEqual([read, status], [read, 200]);
+    }
+  });
+
+  test('a report that takes long is waited for as long as the server answers, and given up when it hangs', async (t) => {
+    const database = await server.createDatabase(template);
+    const proxy = await ChaosProxy.start(server.port);
+    t.after(() => proxy.close());
+    const url = server.url(database).replace(String(server.port), String(proxy.port));
+    const ledger = createLedger(await openPostgresStore({ url, lockTimeoutMs: 600_000, answerTimeoutMs: 100 }));
+    t.after(() => ledger.close());
+    const other = await server.connect(database);
+    t.after(() => other.end());
+    await other.query('BEGIN; LOCK TABLE gateway.accounts IN ACCESS EXCLUSIVE MODE');
+    // On a busy machine even a server that is not stopped may need longer for its answer: then the report is asked for again.
+    let ended = true;
+    let report: Promise<unknown> = Promise.resolve();
+    for (let until = 0; ended || proxy.joined < until; await pause(5)) {
+      if (!ended) continue;
+      ended = false;
+      until = proxy.joined + 4;
+      report = ledger.listKeys().catch((error: unknown) => {
+        ended = true;
+        return error;
+      });
+    }
+    const goOn = await server.freeze();
+    t.after(goOn);
+    assert.match(String(await report), /the database does not answer/);
+    goOn();
+    await other.query('ROLLBACK');
+    assert.deepEqual(await insist(() => ledger.listKeys()), []);
   });
 });
 

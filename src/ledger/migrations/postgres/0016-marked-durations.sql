@@ -1,0 +1,3 @@
+-- compatible_from 12: earlier releases call the functions as before.
+-- For `functions.sql`: a mark says how long its hold has run. The former `write_batch`, without the time, stays: batches may be
+-- running in `apply_batch`.
