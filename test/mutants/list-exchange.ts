@@ -100,7 +100,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a charge beyond the hold is not flagged',
-    edits: [['exchange/meter.ts', 'if (owed > held) flags', 'if (owed < 0n) flags']],
+    edits: [['exchange/meter.ts', 'if (owed > held) {', 'if (owed < 0n) {']],
     tests: [[HOLDS, 'the hold is charged and the difference is flagged']],
   },
   {
