@@ -12,7 +12,7 @@ import { logFailedAttempt } from '../exchange/log-failed-attempt.ts';
 import { makePlan } from '../exchange/make-plan.ts';
 import type { Plan } from '../exchange/plan.ts';
 import { noteRead, readRequest } from '../exchange/read.ts';
-import type { GenerationRequest, RequestHeaders } from '../exchange/request.ts';
+import type { GenerationRequest } from '../exchange/request.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import { isObject } from '../lib/json.ts';
 import { addressOf, secretsOf } from '../provider/adapters.ts';
@@ -36,7 +36,7 @@ export async function countTokens(
   const { key } = await countAgainstRateLimit(gateway, request, caller);
   const plan = makePlan(config, key, request.endpoint, read, null);
   if (plan instanceof GatewayError) throw plan;
-  const call = providerCall(gateway, request.headers, plan);
+  const call = providerCall(gateway, request, plan, key.id);
   const counted = call && (await ask(gateway, request.record, call));
   return { body: { input_tokens: counted ?? plan.input.likely } };
 }
@@ -49,13 +49,23 @@ interface CountCall {
   readonly call: UpstreamCall;
 }
 
-/** Null where no target of the model counts tokens itself. */
-function providerCall(gateway: Gateway, headers: RequestHeaders, plan: Plan): CountCall | null {
+/** Null where no target of the model counts tokens itself, or those that do fail: a count does not wait for them. */
+function providerCall(
+  gateway: Gateway,
+  { headers, record }: GenerationRequest,
+  plan: Plan,
+  keyId: string,
+): CountCall | null {
+  const { credentials, health } = gateway.routing;
   for (const target of plan.targets) {
     const provider = gateway.catalog().providers.get(target.provider);
     if (!provider?.countsTokens || target.format !== 'messages') continue;
+    if (provider.circuitBreaker && health.openedAtMs(target, keyId) !== null) {
+      record.skipped = [...record.skipped, { target, reason: 'circuit_open' }];
+      continue;
+    }
     const { upstreamModel } = target;
-    const apiKey = gateway.routing.credentials.take(provider, NO_KEYS_REFUSED) ?? null;
+    const apiKey = credentials.take(provider, NO_KEYS_REFUSED) ?? null;
     const call = {
       ...addressOf(provider, 'messages', upstreamModel, apiKey, forwardedHeaders(headers), '/count_tokens'),
       body: change(plan.request.bytes, [{ path: ['model'], json: JSON.stringify(upstreamModel) }]),

@@ -168,4 +168,25 @@ describe('a count of tokens', () => {
       assert.equal(scrape.sum(gauge), 0, gauge);
     }
   });
+
+  test('is not asked for where the circuit is open', async () => {
+    let asked = 0;
+    scripted.first.answer = (upstream) => {
+      asked += 1;
+      upstream.reply(500, { error: { message: 'no' } });
+    };
+    for (let before = -1; before < asked; ) {
+      before = asked;
+      await ask(key, 'messages');
+    }
+    const calls = asked;
+    const body = { model: 'tested', messages: [{ role: 'user', content: SAID }] };
+    const response = await call(`${key.origin}/v1/messages/count_tokens`, { key: key.key, body });
+    const { attempts, skipped } = await recorded.of(response.headers.get('x-request-id'));
+    assert.deepEqual([response.status, asked, attempts], [200, calls, []]);
+    assert.deepEqual(
+      skipped.map(({ target, reason }) => [target.provider, reason]),
+      [['one', 'circuit_open']],
+    );
+  });
 });
