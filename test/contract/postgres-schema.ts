@@ -30,6 +30,27 @@ export function postgresSchema(): void {
       await again.close();
     });
 
+    test('a gateway that starts while another changes the schema waits as long as that takes', async (t) => {
+      const url = server.url(await server.createDatabase());
+      const other = new Client(url);
+      await other.connect();
+      try {
+        await other.query('BEGIN');
+        await other.query('SELECT pg_advisory_xact_lock($1)', [0x6a7e_3a11]);
+        t.mock.timers.enable({ apis: ['setTimeout'] });
+        const opening = openPostgresStore({ url });
+        const waits = `SELECT count(*)::integer AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+        while ((await other.query<{ n: number }>(waits)).rows[0]?.n !== 1);
+        t.mock.timers.tick(3_600_000);
+        await other.query('COMMIT');
+        t.mock.timers.reset();
+        await (await opening).close();
+      } finally {
+        await other.end();
+      }
+    });
+
     test('opening again applies no migration twice; one that only newer releases can use is refused', async () => {
       const database = await server.createDatabase(template);
       await (await openPostgresStore({ url: server.url(database) })).close();

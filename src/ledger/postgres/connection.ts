@@ -54,11 +54,11 @@ export class Connection {
     return this.#run(opened, text, values, name);
   }
 
-  /** One at a time on this connection. Undone when `work` fails. */
-  transaction<T>(mode: string, work: (query: Query) => Promise<T>): Promise<T> {
+  /** One at a time on this connection. Undone when `work` fails. `limitMs`: for each answer; null: however long it takes. */
+  transaction<T>(mode: string, work: (query: Query) => Promise<T>, limitMs: number | null = this.#limitMs): Promise<T> {
     const run = this.#transactions.then(async () => {
       const opened = this.#opened ?? (await this.#openInTime());
-      const query: Query = (text, values = [], name) => this.#run(opened, text, values, name);
+      const query: Query = (text, values = [], name) => this.#run(opened, text, values, name, limitMs);
       await query(`BEGIN ${mode}`);
       try {
         const value = await work(query);
@@ -106,13 +106,14 @@ export class Connection {
     text: string,
     values: readonly unknown[],
     name: string | undefined,
+    limitMs: number | null = this.#limitMs,
   ): Promise<readonly Row[]> {
-    const limitMs = this.#limitMs;
     let late = false;
-    const timer = setTimeout(() => {
+    const giveUp = (): void => {
       late = true;
       opened.socket.destroy();
-    }, limitMs);
+    };
+    const timer = limitMs === null ? undefined : setTimeout(giveUp, limitMs);
     try {
       const config: QueryConfig = { text, values: [...values] };
       if (name !== undefined) config.name = name;

@@ -31,8 +31,8 @@ export async function migrate(connection: Connection): Promise<void> {
   const migrations = readMigrations('postgres');
   // A database that is up to date needs no privilege to change it.
   if (pendingMigrations(migrations, await readStoredSchema(query)).length === 0) return;
-  await connection.transaction('', async (change) => {
-    // Another process may be at it: this one waits as long as that needs.
+  const apply = async (change: Query): Promise<void> => {
+    // Another process may be at it, or the books be large: this one waits as long as that needs.
     await change('SET LOCAL lock_timeout = 0');
     await change('SET LOCAL statement_timeout = 0');
     await change('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
@@ -46,7 +46,8 @@ export async function migrate(connection: Connection): Promise<void> {
       await recordMigration(change, migration);
     }
     await change(readFunctions());
-  });
+  };
+  await connection.transaction('', apply, null);
 }
 
 async function recordMigration(change: Query, { version, name, compatibleFrom }: Migration): Promise<void> {
