@@ -124,8 +124,11 @@ class Letters {
   #markRuns(recent: Recent): void {
     const starts = this.#runs.get(recent.hash);
     if (starts === undefined) return;
-    const others = starts.filter((start) => !recent.equals(this.#codes, start, RUN));
-    for (const start of starts) if (!others.includes(start)) this.#mark(start, RUN);
+    const others: number[] = [];
+    for (const start of starts) {
+      if (recent.equals(this.#codes, start, RUN)) this.#mark(start, RUN);
+      else others.push(start);
+    }
     // What is found once need not be found again.
     if (others.length > 0) this.#runs.set(recent.hash, others);
     else this.#runs.delete(recent.hash);

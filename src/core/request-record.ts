@@ -109,6 +109,14 @@ export class AttemptRecord {
   }
 }
 
+/** What a call failed with. `detail`: how a connection did. */
+interface AttemptFault {
+  readonly condition: Condition;
+  readonly message: string;
+  readonly detail: string | null;
+  readonly retryAfterS: number | null;
+}
+
 const NONE_SKIPPED: readonly SkippedTarget[] = [];
 const NO_WARNINGS: readonly string[] = [];
 const CLIENT_TEXT_CHARACTERS_MAX = 200;
@@ -235,15 +243,16 @@ export class RequestRecord {
       message === this.#said?.message ? this.#said.kept : withoutRequestText(condition, message, this.body);
   }
 
-  /** `detail`: how a connection failed. */
+  /** `conversation`: what its message may quote; null where that is the gateway's own. */
   attemptFailed(
     attempt: AttemptRecord,
-    { condition, message, detail }: { condition: Condition; message: string; detail: string | null },
+    { condition, message, detail, retryAfterS }: AttemptFault,
     conversation: Conversation | null,
   ): void {
     const kept = withoutConversation(message, conversation);
     this.#said = { message, kept };
     attempt.condition = condition;
+    attempt.retryAfterS = retryAfterS;
     attempt.message = detail === null ? kept : `${kept} (${detail})`;
   }
 

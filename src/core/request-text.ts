@@ -33,7 +33,7 @@ export function withoutRequestText(condition: Condition, message: string, body: 
 /** What a provider has been told, and what it has told the client so far. */
 export interface Conversation {
   /** The request as it was sent to the provider. */
-  readonly sent: Buffer | readonly Buffer[];
+  readonly sent: Buffer;
   /** Null where it is too long. */
   readonly answer: string | null;
 }
@@ -43,7 +43,7 @@ export function withoutConversation(message: string, conversation: Conversation 
   if (conversation === null) return cut(message);
   const { sent, answer } = conversation;
   if (answer === null) return ANSWER_TOO_LONG;
-  return withoutContent(message, Buffer.isBuffer(sent) ? sent : Buffer.concat(sent), answer);
+  return withoutContent(message, sent, answer);
 }
 
 function withoutContent(message: string, body: Buffer, answer: string): string {

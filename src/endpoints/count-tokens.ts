@@ -1,20 +1,19 @@
 /** Input tokens of a Format B request: the provider's own count where it offers one, the local counter otherwise. */
 import { GatewayError } from '../core/conditions.ts';
-import type { Log } from '../core/log.ts';
 import type { Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { AttemptRecord, type RequestRecord } from '../core/request-record.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { credentialNumber, forwardedHeaders } from '../exchange/attempt-setup.ts';
 import { authenticate } from '../exchange/authenticate.ts';
+import { noteFailedAttempt } from '../exchange/failed-attempt.ts';
 import type { Gateway } from '../exchange/gateway.ts';
-import { logFailedAttempt } from '../exchange/log-failed-attempt.ts';
 import { makePlan } from '../exchange/make-plan.ts';
 import type { Plan } from '../exchange/plan.ts';
 import { noteRead, readRequest } from '../exchange/read.ts';
 import type { GenerationRequest } from '../exchange/request.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
-import { isObject } from '../lib/json.ts';
+import { isObject, parseJson } from '../lib/json.ts';
 import { addressOf, secretsOf } from '../provider/adapters.ts';
 import { failureInAnswer, failureOfStatus, failureOfTransport, type ProviderFailure } from '../provider/failure.ts';
 import type { UpstreamCall } from '../provider/upstream.ts';
@@ -96,7 +95,9 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
       const refused = status !== null && status !== 200;
       const outcome = refused ? refusalOf(status, text, retryAfter, provider) : unlessRefused(text);
       attempt.end(typeof outcome === 'number' ? 'complete' : 'failed', apiKey);
-      if (typeof outcome !== 'number') noteFailure(log, record, attempt, outcome, call);
+      if (typeof outcome !== 'number') {
+        noteFailedAttempt(log, record, attempt, outcome, { sent: call.body, answer: '' }, NOT_COUNTED);
+      }
       resolve(typeof outcome === 'number' ? outcome : null);
     };
     const giveUp = (): void => {
@@ -122,24 +123,7 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
   });
 }
 
-function noteFailure(
-  log: Log,
-  record: RequestRecord,
-  attempt: AttemptRecord,
-  failure: ProviderFailure,
-  { body }: UpstreamCall,
-): void {
-  attempt.retryAfterS = failure.retryAfterS;
-  record.attemptFailed(attempt, failure, failure.quotes ? { sent: body, answer: '' } : null);
-  logFailedAttempt(
-    log,
-    record,
-    attempt,
-    failure.operatorFault,
-    'tokens are estimated, because a provider did not count them',
-  );
-}
-
+const NOT_COUNTED = 'tokens are estimated, because a provider did not count them';
 const TOO_LATE = `The provider gave no count within ${PROVIDER_WAIT_MS / 1_000} s.`;
 const NO_COUNT = 'The provider answered with something that is no count of tokens.';
 
@@ -151,11 +135,7 @@ function refusalOf(status: number, text: string, retryAfter: string | null, prov
 }
 
 function countOf(text: string): number | null {
-  try {
-    const answer: unknown = JSON.parse(text);
-    const count = isObject(answer) ? answer.input_tokens : null;
-    return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null;
-  } catch {
-    return null;
-  }
+  const answer = parseJson(text);
+  const count = isObject(answer) ? answer.input_tokens : null;
+  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null;
 }

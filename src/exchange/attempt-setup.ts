@@ -14,8 +14,8 @@ import { Attempt, type AttemptEnd, type AttemptFailure, type AttemptOptions, typ
 import { conversationOf } from './conversation.ts';
 import type { ElasticHold } from './elastic-hold.ts';
 import type { Exchange } from './exchange.ts';
+import { noteFailedAttempt } from './failed-attempt.ts';
 import type { Gateway } from './gateway.ts';
-import { logFailedAttempt } from './log-failed-attempt.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { RequestHeaders } from './request.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -119,11 +119,9 @@ class AttemptSetup implements AttemptOptions {
   onEnd(end: AttemptEnd): void {
     this.record.end(end.kind, this.#next.apiKey);
     if (end.kind === 'failed') {
-      this.record.retryAfterS = end.retryAfterS;
-      const conversation = end.quotes ? { sent: this.call.body, answer: answerOf(end) } : null;
-      this.#exchange.record.attemptFailed(this.record, end, conversation);
       learn(this.#gateway, this.#next, end);
-      logFailedAttempt(this.#gateway.log, this.#exchange.record, this.record, end.operatorFault);
+      const conversation = { sent: this.call.body, answer: answerOf(end) };
+      noteFailedAttempt(this.#gateway.log, this.#exchange.record, this.record, end, conversation);
     }
     if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
     else this.#callRecord.cancelled();

@@ -88,11 +88,10 @@ describe('a message about a request', () => {
   });
 
   test('of a provider loses what it quotes of the answer, and is not kept where that is too long', () => {
-    const sent = [CHAT.subarray(0, 20), CHAT.subarray(20)];
     const answer = 'The patient has a rare disease. ';
     const message = `output filtered: The patient has a rare dis, for ${SAID}`;
-    assert.equal(withoutConversation(message, { sent, answer }), 'output filtered: […], for […]');
-    assert.match(withoutConversation(message, { sent, answer: null }), /^The message is not kept/);
+    assert.equal(withoutConversation(message, { sent: CHAT, answer }), 'output filtered: […], for […]');
+    assert.match(withoutConversation(message, { sent: CHAT, answer: null }), /^The message is not kept/);
     assert.equal(withoutConversation('The provider is overloaded.', null), 'The provider is overloaded.');
   });
 
