@@ -100,8 +100,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     stats: async () => (await operations.stats?.()) ?? null,
 
     findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
-    extend: (holdId, keyId, amount, tokens) =>
-      operations.run<'extend'>({ op: 'extend', holdId, keyId, amount, ...(tokens === undefined ? {} : { tokens }) }),
+    extend: (request) => operations.run<'extend'>({ op: 'extend', ...request }),
     mark: (mark) => operations.mark(mark),
     settle: (request) => operations.run<'settle'>({ op: 'settle', request }),
     void: (holdId, keyId) => operations.run<'void'>({ op: 'void', holdId, keyId }),

@@ -18,6 +18,7 @@ import type {
   CorrectionOutcome,
   CreditOutcome,
   ExtendOutcome,
+  ExtendRequest,
   FoundCharge,
   ItemsOutcome,
   KeyChangeOutcome,
@@ -49,10 +50,7 @@ import type {
 interface OperationTypes {
   findKey: [{ readonly digest: string }, KeyRecord | null];
   admit: [{ readonly owner: string; readonly request: AdmitRequest }, AdmitOutcome | OwnerLost];
-  extend: [
-    { readonly holdId: string; readonly keyId: string; readonly amount: bigint; readonly tokens?: bigint },
-    ExtendOutcome,
-  ];
+  extend: [ExtendRequest, ExtendOutcome];
   /** `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. */
   mark: [{ readonly number: number; readonly marks: readonly Mark[] }, null];
   settle: [{ readonly request: SettleRequest }, SettleOutcome];

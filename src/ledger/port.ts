@@ -34,11 +34,11 @@ export interface Ledger extends StoredResponses {
   findKey(digest: string): Promise<KeyRecord | null>;
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /**
-   * Raises a live hold to `amount` in all; a hold that is already that large stays as it is. One that only other holds keep
-   * from growing waits until it is extended or ends; where all live holds of the key, or of the account that is in its way,
-   * wait, the youngest is `insufficient`. `tokens`: for a key of an account, what it is raised to in tokens.
+   * Raises a live hold; one that is already that large stays as it is. One that only other holds keep from growing waits
+   * until it is extended or ends; where all live holds of the key, or of the account that is in its way, wait, the youngest
+   * is `insufficient`.
    */
-  extend(holdId: string, keyId: string, amount: bigint, tokens?: bigint): Promise<ExtendOutcome>;
+  extend(request: ExtendRequest): Promise<ExtendOutcome>;
   /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
   mark(mark: Mark): void;
   settle(request: SettleRequest): Promise<SettleOutcome>;
@@ -75,6 +75,11 @@ export interface HoldRequest {
   readonly tokensMin?: bigint;
   /** The likely count of the input, which limits on tokens per minute count when the hold is admitted. */
   readonly inputTokens?: number;
+  /**
+   * The hold must leave room for this many more of its size, or it is `temporarily_held`: for a hold that its caller can make
+   * smaller, so that it does not keep others out.
+   */
+  readonly room?: number;
   /** After this long the ledger may end the hold by itself, as if its owner had died. */
   readonly ttlMs: number;
 }
@@ -135,8 +140,25 @@ export type Unit = 'credit' | 'tokens';
 
 export type ConflictReason = 'other_request' | 'charged_incomplete' | 'reply_not_stored';
 
+export interface ExtendRequest {
+  readonly holdId: string;
+  readonly keyId: string;
+  /** In all. */
+  readonly amount: bigint;
+  /** Where the levels leave less than `amount`, as much as they leave will do down to this; `amount` by default. */
+  readonly amountMin?: bigint;
+  /** For a credit key of an account: the tokens that the amounts stand for. */
+  readonly tokens?: bigint;
+  readonly tokensMin?: bigint;
+}
+
 export type ExtendOutcome =
-  | { readonly kind: 'extended'; readonly held: bigint }
+  | {
+      readonly kind: 'extended';
+      readonly held: bigint;
+      /** Of a key of an account: how many tokens are held. */
+      readonly heldTokens?: bigint;
+    }
   | { readonly kind: 'insufficient' }
   | { readonly kind: 'temporarily_held' }
   | { readonly kind: 'ended' };

@@ -174,17 +174,17 @@ export function accountContract(open: OpenBooks): void {
     await admit(keyId, 4n, { id: 'a' });
     await admit(keyId, 4n, { id: 'b' });
     await admit(keyId, 4n, { id: 'c' });
-    assert.deepEqual(await ledger.extend('a', keyId, 11n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: 'a', keyId, amount: 11n }), { kind: 'temporarily_held' });
     // The one that begins does not wait.
     const [, began, waits] = await Promise.all([
       ledger.void('c', keyId),
       admit(keyId, 2n, { id: 'd' }),
-      ledger.extend('b', keyId, 11n),
+      ledger.extend({ holdId: 'b', keyId, amount: 11n }),
     ]);
     assert.deepEqual([began.kind, waits.kind], ['admitted', 'temporarily_held']);
-    assert.deepEqual(await ledger.extend('a', keyId, 11n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: 'a', keyId, amount: 11n }), { kind: 'temporarily_held' });
     // The one that ended is waited for no longer: of the two that are left, the younger one gives way.
-    const [, gives] = await Promise.all([ledger.void('d', keyId), ledger.extend('b', keyId, 11n)]);
+    const [, gives] = await Promise.all([ledger.void('d', keyId), ledger.extend({ holdId: 'b', keyId, amount: 11n })]);
     assert.deepEqual(gives, { kind: 'insufficient' });
     await bench.close();
   });
@@ -243,16 +243,70 @@ export function accountContract(open: OpenBooks): void {
     const { ledger } = bench;
     const keyId = await key(project);
     await admit(keyId, 100n, { id: 'h', tokens: 300n });
-    assert.deepEqual(await ledger.extend('h', keyId, 200n, 600n), { kind: 'extended', held: 200n });
-    assert.deepEqual(await ledger.extend('h', keyId, 150n, 100n), { kind: 'extended', held: 200n });
-    assert.deepEqual(await ledger.extend('h', keyId, 501n, 600n), { kind: 'insufficient' });
-    assert.deepEqual(await ledger.extend('h', keyId, 300n, 1_001n), { kind: 'insufficient' });
+    assert.deepEqual(await ledger.extend({ holdId: 'h', keyId, amount: 200n, tokens: 600n }), {
+      kind: 'extended',
+      held: 200n,
+      heldTokens: 600n,
+    });
+    assert.deepEqual(await ledger.extend({ holdId: 'h', keyId, amount: 150n, tokens: 100n }), {
+      kind: 'extended',
+      held: 200n,
+      heldTokens: 600n,
+    });
+    assert.deepEqual(await ledger.extend({ holdId: 'h', keyId, amount: 501n, tokens: 600n }), { kind: 'insufficient' });
+    assert.deepEqual(await ledger.extend({ holdId: 'h', keyId, amount: 300n, tokens: 1_001n }), {
+      kind: 'insufficient',
+    });
     assert.deepEqual(await figures(project, team, org), Array(3).fill([0n, 200n, 0n, 600n, 1]));
     const other = await key(org);
     await admit(other, 300n, { id: 'o' });
-    assert.deepEqual(await ledger.extend('h', keyId, 201n, 600n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: 'h', keyId, amount: 201n, tokens: 600n }), {
+      kind: 'temporarily_held',
+    });
     await ledger.void('o', other);
-    assert.deepEqual(await ledger.extend('h', keyId, 500n, 1_000n), { kind: 'extended', held: 500n });
+    assert.deepEqual(await ledger.extend({ holdId: 'h', keyId, amount: 500n, tokens: 1_000n }), {
+      kind: 'extended',
+      held: 500n,
+      heldTokens: 1_000n,
+    });
+    await bench.close();
+  });
+
+  test('[R13] [F47] an extension that will do with less gets what every level leaves, in its unit', async () => {
+    const { bench, org, team, project, key, figures, admit } = await openTree(open, 500n, [
+      {},
+      { tokenCap: { amount: 1_000n, period: 'none' } },
+    ]);
+    const { ledger } = bench;
+    const keyId = await key(project);
+    const other = await key(org);
+    await admit(keyId, 100n, { id: 'h', tokens: 300n });
+    await admit(other, 300n, { id: 'o' });
+    const all = { holdId: 'h', keyId, amount: 400n, tokens: 5_000n };
+    assert.deepEqual(await ledger.extend({ ...all, amountMin: 201n, tokensMin: 0n }), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ ...all, amountMin: 0n, tokensMin: 1_001n }), { kind: 'insufficient' });
+    const taken = { kind: 'extended', held: 200n, heldTokens: 1_000n };
+    assert.deepEqual(await ledger.extend({ ...all, amountMin: 150n, tokensMin: 1_000n }), taken);
+    assert.deepEqual(await ledger.extend({ ...all, amountMin: 0n, tokensMin: 0n }), taken);
+    assert.deepEqual(await figures(project, team), Array(2).fill([0n, 200n, 0n, 1_000n, 1]));
+    await ledger.void('o', other);
+    await ledger.settle({ ...settleRequest(keyId, 'h', 150n), chargeTokens: 900n });
+
+    const budgeted = await key(project, { mode: 'token_budget', budget: 90n });
+    await admit(budgeted, 20n, { id: 'b' });
+    const most = { holdId: 'b', keyId: budgeted, amount: 95n };
+    assert.deepEqual(await ledger.extend({ ...most, amountMin: 91n }), { kind: 'insufficient' });
+    assert.deepEqual(await ledger.extend({ ...most, amountMin: 0n }), { kind: 'extended', held: 90n, heldTokens: 90n });
+    await bench.close();
+  });
+
+  test('[R13] room for others of its size is asked for at every level', async () => {
+    const tokenCap = { amount: 1_000n, period: 'none' } as const;
+    const { bench, project, key, admit } = await openTree(open, 500n, [{}, { tokenCap }]);
+    const keyId = await key(project);
+    assert.equal((await admit(keyId, 130n, { tokens: 10n, room: 3 })).kind, 'temporarily_held');
+    assert.equal((await admit(keyId, 10n, { tokens: 260n, room: 3 })).kind, 'temporarily_held');
+    assert.equal((await admit(keyId, 120n, { tokens: 250n, room: 3 })).kind, 'admitted');
     await bench.close();
   });
 
@@ -263,10 +317,14 @@ export function accountContract(open: OpenBooks): void {
     await admit(low, 40n, { id: 'older' });
     clock.advance(1);
     await admit(high, 40n, { id: 'younger' });
-    assert.deepEqual(await ledger.extend('older', low, 90n), { kind: 'temporarily_held' });
-    assert.deepEqual(await ledger.extend('younger', high, 90n), { kind: 'insufficient' });
+    assert.deepEqual(await ledger.extend({ holdId: 'older', keyId: low, amount: 90n }), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: 'younger', keyId: high, amount: 90n }), { kind: 'insufficient' });
     await ledger.void('younger', high);
-    assert.deepEqual(await ledger.extend('older', low, 90n), { kind: 'extended', held: 90n });
+    assert.deepEqual(await ledger.extend({ holdId: 'older', keyId: low, amount: 90n }), {
+      kind: 'extended',
+      held: 90n,
+      heldTokens: 0n,
+    });
     await bench.close();
   });
 

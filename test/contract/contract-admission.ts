@@ -48,7 +48,7 @@ export function admissionContract(open: OpenBooks): void {
     const holdId = await bench.hold(keyId, 3n);
     await bench.ledger.changeKey(keyId, { status: 'revoked' });
     assert.equal((await bench.admit(keyId, 1n))[1].kind, 'key_refused');
-    assert.deepEqual(await bench.ledger.extend(holdId, keyId, 4n), { kind: 'extended', held: 4n });
+    assert.deepEqual(await bench.ledger.extend({ holdId, keyId, amount: 4n }), { kind: 'extended', held: 4n });
     assert.deepEqual(await bench.ledger.settle(settleRequest(keyId, holdId, 4n)), { kind: 'settled', charged: 4n });
     await bench.close();
   });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { AMOUNT_MAX } from '../../src/core/money.ts';
 import { StoreError } from '../../src/ledger/errors.ts';
@@ -193,21 +194,83 @@ export function balanceContract(open: OpenBooks): void {
     const { ledger } = bench;
     for (const keyId of [await bench.creditKey(1_000n), await bench.budgetKey(1_000n)]) {
       const holdId = await bench.hold(keyId, 300n);
-      assert.deepEqual(await ledger.extend(holdId, keyId, 400n), { kind: 'extended', held: 400n });
-      assert.deepEqual(await ledger.extend(holdId, keyId, 400n), { kind: 'extended', held: 400n });
-      assert.deepEqual(await ledger.extend(holdId, keyId, 100n), { kind: 'extended', held: 400n });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 400n }), { kind: 'extended', held: 400n });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 400n }), { kind: 'extended', held: 400n });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 100n }), { kind: 'extended', held: 400n });
       assert.equal((await bench.summary(keyId)).reserved, 400n);
       await bench.hold(keyId, 500n);
-      assert.deepEqual(await ledger.extend(holdId, keyId, 501n), { kind: 'temporarily_held' });
-      assert.deepEqual(await ledger.extend(holdId, keyId, 1_001n), { kind: 'insufficient' });
-      assert.deepEqual(await ledger.extend(holdId, keyId, 500n), { kind: 'extended', held: 500n });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 501n }), { kind: 'temporarily_held' });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 1_001n }), { kind: 'insufficient' });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 500n }), { kind: 'extended', held: 500n });
       assert.deepEqual(await ledger.settle(settleRequest(keyId, holdId, 500n)), { kind: 'settled', charged: 500n });
-      assert.deepEqual(await ledger.extend(holdId, keyId, 600n), { kind: 'ended' });
-      assert.deepEqual(await ledger.extend('nothing', keyId, 600n), { kind: 'ended' });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 600n }), { kind: 'ended' });
+      assert.deepEqual(await ledger.extend({ holdId: 'nothing', keyId, amount: 600n }), { kind: 'ended' });
     }
     const unlimited = await bench.budgetKey(null);
     const holdId = await bench.hold(unlimited, 1n);
-    assert.deepEqual(await ledger.extend(holdId, unlimited, 10n ** 12n), { kind: 'extended', held: 10n ** 12n });
+    assert.deepEqual(await ledger.extend({ holdId, keyId: unlimited, amount: 10n ** 12n }), {
+      kind: 'extended',
+      held: 10n ** 12n,
+    });
+    await bench.close();
+  });
+
+  test('[R13] [F47] an extension that will do with less gets as much as is free, and never shrinks the hold', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    for (const keyId of [await bench.creditKey(1_000n), await bench.budgetKey(1_000n)]) {
+      const holdId = await bench.hold(keyId, 300n);
+      const other = await bench.hold(keyId, 400n);
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 900n, amountMin: 601n }), {
+        kind: 'temporarily_held',
+      });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 9_000n, amountMin: 1_001n }), {
+        kind: 'insufficient',
+      });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 500n, amountMin: 400n }), {
+        kind: 'extended',
+        held: 500n,
+      });
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 9_000n, amountMin: 600n }), {
+        kind: 'extended',
+        held: 600n,
+      });
+      // Nothing is free any more: whoever takes what there is keeps what it has.
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 900n, amountMin: 0n }), {
+        kind: 'extended',
+        held: 600n,
+      });
+      await ledger.settle(settleRequest(keyId, other, 100n));
+      assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 1_000n, amountMin: 0n }), {
+        kind: 'extended',
+        held: 900n,
+      });
+      assert.deepEqual(await ledger.settle(settleRequest(keyId, holdId, 900n)), { kind: 'settled', charged: 900n });
+    }
+    const keyId = await bench.budgetKey(1_000n);
+    const holdId = await bench.hold(keyId, 300n);
+    await ledger.changeKey(keyId, { budget: 100n });
+    assert.deepEqual(await ledger.extend({ holdId, keyId, amount: 400n, amountMin: 0n }), {
+      kind: 'extended',
+      held: 300n,
+    });
+    await bench.close();
+  });
+
+  test('[R13] a hold that must leave room for others of its size is temporarily held where there is none', async () => {
+    const bench = await Bench.open(open);
+    for (const keyId of [await bench.creditKey(1_000n), await bench.budgetKey(1_000n)]) {
+      const leavingRoom = async (amount: bigint): Promise<string> => {
+        const { hold, ...request } = admitRequest(keyId, randomUUID(), amount);
+        return (await bench.ledger.admit({ ...request, hold: hold && { ...hold, room: 3 } })).kind;
+      };
+      assert.equal(await leavingRoom(300n), 'temporarily_held');
+      assert.equal(await leavingRoom(250n), 'admitted');
+      assert.equal(await leavingRoom(250n), 'temporarily_held');
+      assert.equal((await bench.admit(keyId, 250n))[1].kind, 'admitted');
+      // More than there is stays insufficient.
+      assert.equal(await leavingRoom(1_001n), 'insufficient');
+    }
     await bench.close();
   });
 
@@ -223,24 +286,24 @@ export function balanceContract(open: OpenBooks): void {
       }
       const [oldest = '', middle = '', youngest = ''] = holds;
       // While one of them does not wait, its end can be waited for, whichever that is.
-      assert.deepEqual(await ledger.extend(youngest, keyId, 400n), { kind: 'temporarily_held' });
-      assert.deepEqual(await other.extend(oldest, keyId, 400n), { kind: 'temporarily_held' });
-      assert.deepEqual(await ledger.extend(youngest, keyId, 400n), { kind: 'temporarily_held' });
-      assert.deepEqual(await other.extend(middle, keyId, 400n), { kind: 'temporarily_held' });
+      assert.deepEqual(await ledger.extend({ holdId: youngest, keyId, amount: 400n }), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend({ holdId: oldest, keyId, amount: 400n }), { kind: 'temporarily_held' });
+      assert.deepEqual(await ledger.extend({ holdId: youngest, keyId, amount: 400n }), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend({ holdId: middle, keyId, amount: 400n }), { kind: 'temporarily_held' });
       // Now all wait, and through any process only the youngest is told to end.
-      assert.deepEqual(await other.extend(oldest, keyId, 400n), { kind: 'temporarily_held' });
-      assert.deepEqual(await other.extend(youngest, keyId, 400n), { kind: 'insufficient' });
-      assert.deepEqual(await ledger.extend(youngest, keyId, 400n), { kind: 'insufficient' });
-      assert.deepEqual(await ledger.extend(middle, keyId, 400n), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend({ holdId: oldest, keyId, amount: 400n }), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend({ holdId: youngest, keyId, amount: 400n }), { kind: 'insufficient' });
+      assert.deepEqual(await ledger.extend({ holdId: youngest, keyId, amount: 400n }), { kind: 'insufficient' });
+      assert.deepEqual(await ledger.extend({ holdId: middle, keyId, amount: 400n }), { kind: 'temporarily_held' });
       assert.equal((await bench.summary(keyId)).reserved, 900n);
       await ledger.settle(settleRequest(keyId, youngest, 200n));
-      assert.deepEqual(await ledger.extend(oldest, keyId, 400n), { kind: 'extended', held: 400n });
+      assert.deepEqual(await ledger.extend({ holdId: oldest, keyId, amount: 400n }), { kind: 'extended', held: 400n });
       // The oldest does not wait any more, so the youngest of the two that are left may wait for it.
-      assert.deepEqual(await other.extend(middle, keyId, 400n), { kind: 'temporarily_held' });
-      assert.deepEqual(await other.extend(oldest, keyId, 500n), { kind: 'temporarily_held' });
-      assert.deepEqual(await other.extend(middle, keyId, 400n), { kind: 'insufficient' });
+      assert.deepEqual(await other.extend({ holdId: middle, keyId, amount: 400n }), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend({ holdId: oldest, keyId, amount: 500n }), { kind: 'temporarily_held' });
+      assert.deepEqual(await other.extend({ holdId: middle, keyId, amount: 400n }), { kind: 'insufficient' });
       await ledger.void(middle, keyId);
-      assert.deepEqual(await other.extend(oldest, keyId, 700n), { kind: 'extended', held: 700n });
+      assert.deepEqual(await other.extend({ holdId: oldest, keyId, amount: 700n }), { kind: 'extended', held: 700n });
       await ledger.settle(settleRequest(keyId, oldest, 700n));
     }
     await bench.close();
@@ -253,20 +316,20 @@ export function balanceContract(open: OpenBooks): void {
     const older = await bench.hold(keyId, 50n);
     bench.clock.advance(1);
     const younger = await bench.hold(keyId, 50n);
-    assert.deepEqual(await ledger.extend(older, keyId, 60n), { kind: 'temporarily_held' });
-    assert.deepEqual(await ledger.extend(older, keyId, 50n), { kind: 'extended', held: 50n });
-    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: older, keyId, amount: 60n }), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: older, keyId, amount: 50n }), { kind: 'extended', held: 50n });
+    assert.deepEqual(await ledger.extend({ holdId: younger, keyId, amount: 60n }), { kind: 'temporarily_held' });
     // One that asks for more than the key has will end, so it does not wait either.
-    assert.deepEqual(await ledger.extend(older, keyId, 60n), { kind: 'temporarily_held' });
-    assert.deepEqual(await ledger.extend(older, keyId, 101n), { kind: 'insufficient' });
-    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'temporarily_held' });
-    assert.deepEqual(await ledger.extend(older, keyId, 60n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: older, keyId, amount: 60n }), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: older, keyId, amount: 101n }), { kind: 'insufficient' });
+    assert.deepEqual(await ledger.extend({ holdId: younger, keyId, amount: 60n }), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: older, keyId, amount: 60n }), { kind: 'temporarily_held' });
     // A new hold does not wait, whoever else does.
     await ledger.settle(settleRequest(keyId, older, 0n));
     const newest = await bench.hold(keyId, 50n);
-    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'temporarily_held' });
+    assert.deepEqual(await ledger.extend({ holdId: younger, keyId, amount: 60n }), { kind: 'temporarily_held' });
     await ledger.void(newest, keyId);
-    assert.deepEqual(await ledger.extend(younger, keyId, 60n), { kind: 'extended', held: 60n });
+    assert.deepEqual(await ledger.extend({ holdId: younger, keyId, amount: 60n }), { kind: 'extended', held: 60n });
     await bench.close();
   });
 

@@ -69,7 +69,7 @@ export function recoveryContract(open: OpenBooks): void {
     assert.deepEqual(await frozen.settle(settleRequest(keyId, marked, 9n)), { kind: 'already_settled', charged: 4n });
     assert.deepEqual(await frozen.settle(settleRequest(keyId, unmarked, 9n)), { kind: 'already_voided' });
     assert.deepEqual(await frozen.void(marked, keyId), { kind: 'already_settled', charged: 4n });
-    assert.deepEqual(await frozen.extend(marked, keyId, 20n), { kind: 'ended' });
+    assert.deepEqual(await frozen.extend({ holdId: marked, keyId, amount: 20n }), { kind: 'ended' });
     frozen.mark({ holdId: marked, keyId, charge: 10n, tokens: TOKENS });
     await frozen.ping();
     // It registers anew and goes on working.

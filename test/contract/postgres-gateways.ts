@@ -87,7 +87,7 @@ export function severalGateways(): void {
         Promise.all([
           ledgers[0]?.settle(settleRequest(key.id, one, 10n)),
           ledgers[1]?.settle(settleRequest(key.id, two, 20n)),
-          ledgers[2]?.extend(three, key.id, 300n),
+          ledgers[2]?.extend({ holdId: three, keyId: key.id, amount: 300n }),
           ledgers[3]?.addCredit(key.id, randomUUID(), 500n, null),
         ]),
       );
@@ -132,7 +132,7 @@ export function severalGateways(): void {
         Promise.all([
           ledgers[0]?.settle(settleRequest(keys[0] ?? '', one, 10n)),
           ledgers[1]?.settle(settleRequest(keys[1] ?? '', two, 20n)),
-          ledgers[2]?.extend(three, keys[2] ?? '', 300n),
+          ledgers[2]?.extend({ holdId: three, keyId: keys[2] ?? '', amount: 300n }),
           ledgers[3]?.addAccountCredit(root, randomUUID(), 500n, null),
         ]),
       );
@@ -157,7 +157,7 @@ export function severalGateways(): void {
           const id = randomUUID();
           const outcome = await ledger.admit(admitRequest(keyId, id, 20n, { keyVersion: key?.version ?? 0 }));
           if (outcome.kind !== 'admitted') continue;
-          if (round % 3 === 0) await ledger.extend(id, keyId, 30n);
+          if (round % 3 === 0) await ledger.extend({ holdId: id, keyId, amount: 30n });
           if (round % 4 === 3) await ledger.void(id, keyId);
           else await ledger.settle(settleRequest(keyId, id, BigInt(5 + (spender % 16))));
         }

@@ -149,7 +149,7 @@ describe('SQLite file', () => {
     const second = createLedger(openSyncStore({ file, clock }));
     assert.equal((await second.admit(admitRequest(other.id, 'h2', 40n))).kind, 'admitted');
     // The hold of the other key does not wait, so this one has to.
-    assert.deepEqual(await second.extend('h2', other.id, 90n), { kind: 'temporarily_held' });
+    assert.deepEqual(await second.extend({ holdId: 'h2', keyId: other.id, amount: 90n }), { kind: 'temporarily_held' });
     assert.deepEqual((await second.audit()).findings, []);
     await second.close();
   });

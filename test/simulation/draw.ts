@@ -171,6 +171,7 @@ export class Draw {
               id: earlier?.id ?? this.#parts.newId('h'),
               amount,
               amountMin: random.chance(60) ? amount : amount / 3n,
+              ...(random.chance(15) ? { room: random.int(4) } : {}),
               ...this.#holdTokens(key),
               ...(random.chance(80) ? { inputTokens: random.int(random.chance(90) ? 30 : 80) } : {}),
               ttlMs: random.between(5, 300) * 1_000,
@@ -211,8 +212,16 @@ export class Draw {
   }
 
   #extend(hold: { readonly keyId: string; readonly holdId: string }): Operation {
-    const tokens = this.#random.chance(60) ? { tokens: this.#parts.amount(400) } : {};
-    return { op: 'extend', ...hold, amount: this.#parts.amount(400), ...tokens };
+    const random = this.#random;
+    const tokens = random.chance(60) ? { tokens: this.#parts.amount(400) } : {};
+    // A settlement takes all that it can get; a stream needs some of it.
+    const least = random.chance(50)
+      ? {
+          amountMin: random.chance(50) ? 0n : this.#parts.amount(200),
+          tokensMin: random.chance(70) ? 0n : this.#parts.amount(200),
+        }
+      : {};
+    return { op: 'extend', ...hold, amount: this.#parts.amount(400), ...tokens, ...least };
   }
 
   /**

@@ -62,7 +62,8 @@ export function admit(model: Model, owner: string, request: AdmitRequest): Resul
       }
       if (left < least[part]) return { kind: 'insufficient', ...by, available: left };
       carried[part] = smaller(carried[part], left);
-      if (left - level.held < carried[part]) return { kind: 'temporarily_held', ...by, retryAfterMs: 0 };
+      if (left - level.held < carried[part] * BigInt(1 + (hold.room ?? 0)))
+        return { kind: 'temporarily_held', ...by, retryAfterMs: 0 };
     }
     return addHold(
       model,
@@ -83,7 +84,8 @@ export function admit(model: Model, owner: string, request: AdmitRequest): Resul
   }
   if (means < hold.amountMin) return { kind: 'insufficient', rate, available: means };
   const amount = smaller(hold.amount, means);
-  if (means - model.reserved(key) < amount) return { kind: 'temporarily_held', rate, retryAfterMs: 0 };
+  if (means - model.reserved(key) < amount * BigInt(1 + (hold.room ?? 0)))
+    return { kind: 'temporarily_held', rate, retryAfterMs: 0 };
   return addHold(model, key, above, owner, hold, amount, 0n, claim, rate);
 }
 

@@ -16,21 +16,25 @@ import {
   smaller,
 } from './model-parts.ts';
 
-export function extend(model: Model, { keyId, holdId, amount, tokens }: OperationOf<'extend'>): Result {
-  const key = model.keys.get(keyId);
-  const hold = key?.holds.get(holdId);
+export function extend(model: Model, request: OperationOf<'extend'>): Result {
+  const key = model.keys.get(request.keyId);
+  const hold = key?.holds.get(request.holdId);
   if (key === undefined || hold === undefined || hold.end !== null) return { kind: 'ended' };
-  if (hold.path.length > 0) return extendAlong(model, key, hold, amount, tokens ?? 0n);
-  const outcome = extended(model, key, hold, amount);
+  if (hold.path.length > 0) return extendAlong(model, key, hold, request);
+  const outcome = extended(model, key, hold, request);
   hold.waiting = outcome.kind === 'temporarily_held';
   if (outcome.kind === 'extended') hold.amount = outcome.held;
   return outcome;
 }
 
-function extended(model: Model, key: ModelKey, hold: ModelHold, amount: bigint): ExtendOutcome {
+function extended(model: Model, key: ModelKey, hold: ModelHold, request: OperationOf<'extend'>): ExtendOutcome {
+  const { amount } = request;
   if (amount <= hold.amount) return { kind: 'extended', held: hold.amount };
-  if (model.means(key) < amount) return { kind: 'insufficient' };
-  if (model.means(key) - model.reserved(key) >= amount - hold.amount) return { kind: 'extended', held: amount };
+  const least = smaller(request.amountMin ?? amount, amount);
+  const free = model.means(key) - model.reserved(key);
+  const most = free <= 0n ? hold.amount : smaller(amount, hold.amount + free);
+  if (most >= least) return { kind: 'extended', held: most };
+  if (model.means(key) < least) return { kind: 'insufficient' };
   const others = [...key.holds.values()].filter((other) => other.end === null && other !== hold);
   // All wait for each other: the youngest gives way.
   const yields = others.every((other) => other.waiting && isOlder(other, hold));
@@ -38,17 +42,29 @@ function extended(model: Model, key: ModelKey, hold: ModelHold, amount: bigint):
 }
 
 /** All levels or none. */
-function extendAlong(model: Model, key: ModelKey, hold: ModelHold, amount: bigint, tokens: bigint): ExtendOutcome {
+function extendAlong(model: Model, key: ModelKey, hold: ModelHold, request: OperationOf<'extend'>): ExtendOutcome {
   const inTokens = key.record.mode === 'token_budget';
-  const wanted = { amount: larger(amount, hold.amount), tokens: larger(inTokens ? amount : tokens, hold.tokens) };
+  const asked = {
+    amount: request.amount,
+    tokens: inTokens ? request.amount : (request.tokens ?? 0n),
+  };
+  const least = {
+    amount: smaller(request.amountMin ?? asked.amount, asked.amount),
+    tokens: smaller((inTokens ? request.amountMin : request.tokensMin) ?? asked.tokens, asked.tokens),
+  };
+  const raised = { amount: larger(asked.amount, hold.amount), tokens: larger(asked.tokens, hold.tokens) };
   hold.waiting = false;
   for (const level of levels(model, key)) {
     const part = level.unit === 'credit' ? 'amount' : 'tokens';
-    const more = wanted[part] - hold[part];
-    if (more === 0n) continue;
+    if (raised[part] === hold[part]) continue;
     const left = level.all - level.spent;
-    if (left < wanted[part]) return { kind: 'insufficient' };
-    if (left - level.held >= more) continue;
+    const free = left - level.held;
+    const most = free <= 0n ? hold[part] : smaller(raised[part], hold[part] + free);
+    if (most >= least[part]) {
+      raised[part] = most;
+      continue;
+    }
+    if (left < least[part]) return { kind: 'insufficient' };
     const others = model
       .live()
       .filter(
@@ -60,8 +76,9 @@ function extendAlong(model: Model, key: ModelKey, hold: ModelHold, amount: bigin
     hold.waiting = true;
     return { kind: 'temporarily_held' };
   }
-  Object.assign(hold, wanted);
-  return { kind: 'extended', held: wanted.amount };
+  if (inTokens) raised.amount = larger(hold.amount, smaller(raised.amount, raised.tokens));
+  Object.assign(hold, raised);
+  return { kind: 'extended', held: raised.amount, heldTokens: raised.tokens };
 }
 
 export function markHolds(model: Model, { number, marks }: OperationOf<'mark'>): Result {

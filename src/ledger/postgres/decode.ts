@@ -100,7 +100,7 @@ function decodeEnd({ kind, charged }: Raw): SettleOutcome | VoidOutcome {
   return { kind: kind === 'voided' ? 'voided' : 'already_voided' };
 }
 
-function decodeExtend({ kind, held }: Raw): ExtendOutcome {
-  if (kind === 'extended') return { kind, held: BigInt(held) };
-  return { kind } as ExtendOutcome;
+function decodeExtend({ kind, held, heldTokens }: Raw): ExtendOutcome {
+  if (kind !== 'extended') return { kind } as ExtendOutcome;
+  return { kind, held: BigInt(held), ...(heldTokens === undefined ? {} : { heldTokens: BigInt(heldTokens) }) };
 }

@@ -72,7 +72,9 @@ function elementsOf(operation: HotOperation): readonly Element[] {
             k: operation.keyId,
             h: operation.holdId,
             a: operation.amount.toString(),
+            ...leastField('m', operation.amountMin),
             ...tokenFields(operation.tokens, 'an extension'),
+            ...leastField('wm', operation.tokensMin),
           },
           operation.holdId,
         ),
@@ -114,6 +116,7 @@ function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, ho
   }
   checkInteger(ttlMs, 'a lifetime');
   checkInteger(hold.inputTokens ?? 0, 'an input');
+  checkInteger(hold.room ?? 0, 'room');
   const least = hold.tokens === undefined ? {} : { wm: tokensMin.toString() };
   const held = {
     ...fields,
@@ -125,6 +128,7 @@ function admitElement(owner: string, { keyId, keyVersion, rateCounted, claim, ho
     ...tokenFields(hold.tokens, 'a hold'),
     ...least,
     ...(hold.inputTokens === undefined ? {} : { ti: hold.inputTokens }),
+    ...(hold.room === undefined ? {} : { room: hold.room }),
   };
   if (claim === null) return { ...holdElement(held, id), owner };
   return {
@@ -253,6 +257,12 @@ function tokenFields(tokens: bigint | undefined, what: string): { readonly w?: s
   if (tokens === undefined) return {};
   checkAmount(tokens, `the tokens of ${what}`);
   return { w: tokens.toString() };
+}
+
+function leastField<F extends 'm' | 'wm'>(field: F, least: bigint | undefined): { readonly [name in F]?: string } {
+  if (least === undefined) return {};
+  checkAmount(least, 'the least of an extension');
+  return { [field]: least.toString() } as { readonly [name in F]?: string };
 }
 
 /** A charge beyond the hold is clamped there, so only its sign matters here. */

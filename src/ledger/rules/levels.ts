@@ -99,13 +99,34 @@ export interface WantedHold {
   readonly tokensMin: bigint;
 }
 
+export function larger(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}
+
+export function smaller(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
+
+/** What must be free for a hold that leaves room for others of its size. */
+export function withRoom(held: bigint, room: number): bigint {
+  return held * BigInt(1 + room);
+}
+
+/** What a hold can be raised to where so much is free; it never shrinks. */
+export function raisedWithin(held: bigint, wanted: bigint, free: bigint): bigint {
+  return held + smaller(wanted - held, larger(free, 0n));
+}
+
 export type PathDecision<N extends NodeTotals = NodeTotals> =
   | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
   | { readonly kind: 'insufficient'; readonly by: Level<N> }
   | { readonly kind: 'temporarily_held'; readonly by: Level<N> }
   | { readonly kind: 'limit_reached'; readonly by: Level<N> };
 
-export function decideAlong<N extends NodeTotals>(levels: readonly Level<N>[], wanted: WantedHold): PathDecision<N> {
+export function decideAlong<N extends NodeTotals>(
+  levels: readonly Level<N>[],
+  wanted: WantedHold & { readonly room: number },
+): PathDecision<N> {
   let { amount, tokens } = wanted;
   const oneUnit = levels.every(({ unit }) => unit === 'tokens');
   for (const by of levels) {
@@ -117,7 +138,7 @@ export function decideAlong<N extends NodeTotals>(levels: readonly Level<N>[], w
     if (period !== null && (means <= 0n || rest)) return { kind: 'limit_reached', by };
     if (means < least) return { kind: 'insufficient', by };
     const held = most < means ? most : means;
-    if (means - reserved < held) return { kind: 'temporarily_held', by };
+    if (means - reserved < withRoom(held, wanted.room)) return { kind: 'temporarily_held', by };
     if (inTokens) tokens = held;
     else amount = held;
   }
@@ -125,26 +146,31 @@ export function decideAlong<N extends NodeTotals>(levels: readonly Level<N>[], w
 }
 
 export type ExtensionDecision<N extends NodeTotals = NodeTotals> =
-  | { readonly kind: 'carries' }
+  | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
   | { readonly kind: 'insufficient' }
   /** Only other holds are in the way, at this level. */
   | { readonly kind: 'held'; readonly by: Level<N> };
 
-/** Whether a live hold can be raised to so much in all; neither is less than what it has. */
+/** What a live hold can be raised to; `wanted` is in all, its most not less than what is held. */
 export function decideExtensionAlong<N extends NodeTotals>(
   levels: readonly Level<N>[],
   held: { readonly amount: bigint; readonly tokens: bigint },
-  wanted: { readonly amount: bigint; readonly tokens: bigint },
+  wanted: WantedHold,
 ): ExtensionDecision<N> {
+  let { amount, tokens } = wanted;
+  const oneUnit = levels.every(({ unit }) => unit === 'tokens');
   for (const by of levels) {
     const inTokens = by.unit === 'tokens';
-    const most = inTokens ? wanted.tokens : wanted.amount;
-    const more = most - (inTokens ? held.tokens : held.amount);
-    if (more <= 0n) continue;
-    if (by.means < most) return { kind: 'insufficient' };
-    if (by.means - by.reserved < more) return { kind: 'held', by };
+    const before = inTokens ? held.tokens : held.amount;
+    const most = inTokens ? tokens : amount;
+    const least = inTokens ? wanted.tokensMin : wanted.amountMin;
+    if (most === before) continue;
+    const raised = raisedWithin(before, most, by.means - by.reserved);
+    if (raised < least) return by.means < least ? { kind: 'insufficient' } : { kind: 'held', by };
+    if (inTokens) tokens = raised;
+    else amount = raised;
   }
-  return { kind: 'carries' };
+  return { kind: 'carries', amount: oneUnit ? larger(held.amount, smaller(amount, tokens)) : amount, tokens };
 }
 
 /** `atMs`: never before the period that the level is counted in. */

@@ -57,7 +57,7 @@ export function admit(
   rollOverAll(account, accounts.nowMs);
   const decision =
     account.path === null
-      ? decideHold(account, hold.amount, hold.amountMin, accounts.nowMs)
+      ? decideHold(account, hold, accounts.nowMs)
       : decideHoldAlong(account, account.path, hold, accounts.nowMs);
   if (decision.kind !== 'carries') return { ...decision, rate };
   accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);

@@ -1,9 +1,27 @@
 /** Whether an account, or the path of a key of an account, carries a hold. Pure: decides, moves nothing. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { periodEndMs } from '../../core/period.ts';
-import { BUDGET_REST_TOKENS, type ByLevel, type ExtendOutcome, type HoldRequest, NO_PERIOD_RETRY_MS } from '../port.ts';
+import {
+  BUDGET_REST_TOKENS,
+  type ByLevel,
+  type ExtendOutcome,
+  type ExtendRequest,
+  type HoldRequest,
+  NO_PERIOD_RETRY_MS,
+} from '../port.ts';
 import { accountTimeMs } from '../rules/account.ts';
-import { byLevel, decideAlong, decideExtensionAlong, type Level, levelsOf, untilRenewedMs } from '../rules/levels.ts';
+import {
+  byLevel,
+  decideAlong,
+  decideExtensionAlong,
+  type Level,
+  larger,
+  levelsOf,
+  raisedWithin,
+  smaller,
+  untilRenewedMs,
+  withRoom,
+} from '../rules/levels.ts';
 import type { Account, Hold } from './account-cache.ts';
 import { nodesOf, type Path, type TreeNode } from './tree-cache.ts';
 
@@ -23,8 +41,9 @@ function ownMeans(account: Account): bigint {
 }
 
 /** The account's period must have been rolled over to `nowMs`. */
-export function decideHold(account: Account, amount: bigint, amountMin: bigint, nowMs: number): BalanceDecision {
+export function decideHold(account: Account, hold: HoldRequest, nowMs: number): BalanceDecision {
   const { key } = account;
+  const { amount, amountMin, room = 0 } = hold;
   const means = ownMeans(account);
   if (key.mode === 'token_budget' && (means <= 0n || (means < amountMin && means < BUDGET_REST_TOKENS))) {
     const endMs = periodEndMs(key.period, accountTimeMs(account, nowMs));
@@ -32,7 +51,8 @@ export function decideHold(account: Account, amount: bigint, amountMin: bigint, 
   }
   if (means < amountMin) return { kind: 'insufficient', available: means };
   const held = amount < means ? amount : means;
-  if (means - account.reserved < held) return { kind: 'temporarily_held', retryAfterMs: untilFreeMs(account, nowMs) };
+  if (means - account.reserved < withRoom(held, room))
+    return { kind: 'temporarily_held', retryAfterMs: untilFreeMs(account, nowMs) };
   return { kind: 'carries', amount: held, tokens: 0n };
 }
 
@@ -42,7 +62,13 @@ export function decideHoldAlong(account: Account, path: Path, hold: HoldRequest,
   const inTokens = account.key.mode === 'token_budget';
   const tokens = inTokens ? amount : (hold.tokens ?? 0n);
   const tokensMin = inTokens ? amountMin : (hold.tokensMin ?? tokens);
-  const decision = decideAlong(levelsOf(account, path.nodes), { amount, amountMin, tokens, tokensMin });
+  const decision = decideAlong(levelsOf(account, path.nodes), {
+    amount,
+    amountMin,
+    tokens,
+    tokensMin,
+    room: hold.room ?? 0,
+  });
   if (decision.kind === 'carries') return decision;
   const { kind, by } = decision;
   switch (kind) {
@@ -61,26 +87,31 @@ function levelTimeMs(account: Account, { node, unit }: Level, nowMs: number): nu
   return Math.max(nowMs, unit === 'credit' ? node.creditStartMs : node.tokensStartMs);
 }
 
-/** Whether a live hold can be raised to `amount`. */
-export function decideExtension(account: Account, hold: Hold, amount: bigint): ExtendOutcome {
+/** Whether a live hold can be raised. */
+export function decideExtension(account: Account, hold: Hold, { amount, amountMin }: ExtendRequest): ExtendOutcome {
   const held = hold.amount;
   if (amount <= held) return { kind: 'extended', held };
   const means = ownMeans(account);
-  if (means < amount) return { kind: 'insufficient' };
-  if (means - account.reserved < amount - held)
-    return { kind: mustYield(account.holds.values(), hold) ? 'insufficient' : 'temporarily_held' };
-  return { kind: 'extended', held: amount };
+  const raised = raisedWithin(held, amount, means - account.reserved);
+  const least = smaller(amountMin ?? amount, amount);
+  if (raised >= least) return { kind: 'extended', held: raised };
+  if (means < least) return { kind: 'insufficient' };
+  return { kind: mustYield(account.holds.values(), hold) ? 'insufficient' : 'temporarily_held' };
 }
 
-/** As `decideExtension`, for a key of an account. */
-export function decideExtensionOn(
-  account: Account,
-  path: Path,
-  hold: Hold,
-  wanted: { readonly amount: bigint; readonly tokens: bigint },
-): ExtendOutcome {
-  const decision = decideExtensionAlong(levelsOf(account, path.nodes), hold, wanted);
-  if (decision.kind === 'carries') return { kind: 'extended', held: wanted.amount };
+/** As `decideExtension`, for a key of an account: at every level, or not at all. */
+export function decideExtensionOn(account: Account, path: Path, hold: Hold, request: ExtendRequest): ExtendOutcome {
+  const { amount, amountMin = amount } = request;
+  const credit = account.key.mode === 'credit';
+  const tokens = credit ? (request.tokens ?? 0n) : amount;
+  const tokensMin = credit ? (request.tokensMin ?? tokens) : amountMin;
+  const decision = decideExtensionAlong(levelsOf(account, path.nodes), hold, {
+    amount: larger(amount, hold.amount),
+    amountMin: smaller(amountMin, amount),
+    tokens: larger(tokens, hold.tokens),
+    tokensMin: smaller(tokensMin, tokens),
+  });
+  if (decision.kind === 'carries') return { kind: 'extended', held: decision.amount, heldTokens: decision.tokens };
   if (decision.kind === 'insufficient') return { kind: 'insufficient' };
   return { kind: mustYield(holdsAt(account, path, decision.by), hold) ? 'insufficient' : 'temporarily_held' };
 }

@@ -230,7 +230,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'findKey':
       return findKey(accounts, operation.digest);
     case 'extend':
-      return extend(accounts, operation.keyId, operation.holdId, operation.amount, operation.tokens);
+      return extend(accounts, operation);
     case 'void':
       return voidById(accounts, operation.keyId, operation.holdId);
     case 'summary': {

@@ -1,6 +1,14 @@
 /** The life of a hold after its admission: extended, marked, and ended exactly once. */
 import { inputTokens } from '../../core/usage.ts';
-import type { ExtendOutcome, Mark, SettleOutcome, SettleRequest, UsageRecord, VoidOutcome } from '../port.ts';
+import type {
+  ExtendOutcome,
+  ExtendRequest,
+  Mark,
+  SettleOutcome,
+  SettleRequest,
+  UsageRecord,
+  VoidOutcome,
+} from '../port.ts';
 import { accountTimeMs } from '../rules/account.ts';
 import { type Account, bookCharge, type Hold, rollOverAll, saturate } from './account.ts';
 import type { AccountCache } from './account-cache.ts';
@@ -14,20 +22,15 @@ import { type HoldShare, nodesOf, type Path, reserveAt } from './tree-cache.ts';
 /** How much one more hold moves the running average of how long holds live: an eighth. */
 const AVERAGE_WEIGHT = 8;
 
-export function extend(
-  accounts: AccountCache,
-  keyId: string,
-  holdId: string,
-  amountWanted: bigint,
-  tokensWanted = 0n,
-): ExtendOutcome {
+export function extend(accounts: AccountCache, request: ExtendRequest): ExtendOutcome {
+  const { keyId, holdId } = request;
   const account = accounts.get(keyId);
   const hold = account?.holds.get(holdId);
   if (account === undefined || hold === undefined) return { kind: 'ended' };
   rollOverAll(account, accounts.nowMs);
   expirePromotions(accounts, account);
-  if (account.path !== null) return extendOn(accounts, account, account.path, hold, amountWanted, tokensWanted);
-  const decision = decideExtension(account, hold, amountWanted);
+  if (account.path !== null) return extendOn(accounts, account, account.path, hold, request);
+  const decision = decideExtension(account, hold, request);
   const held = decision.kind === 'extended' ? decision.held : hold.amount;
   const waiting = decision.kind === 'temporarily_held';
   const more = held - hold.amount;
@@ -50,17 +53,13 @@ function extendOn(
   account: Account,
   path: Path,
   hold: Hold,
-  amountWanted: bigint,
-  tokensWanted: bigint,
+  request: ExtendRequest,
 ): ExtendOutcome {
   const credit = account.key.mode === 'credit';
-  const wanted = {
-    amount: larger(amountWanted, hold.amount),
-    tokens: larger(credit ? tokensWanted : amountWanted, hold.tokens),
-  };
-  const decision = decideExtensionOn(account, path, hold, wanted);
+  const decision = decideExtensionOn(account, path, hold, request);
   const waiting = decision.kind === 'temporarily_held';
-  const { amount, tokens } = decision.kind === 'extended' ? wanted : hold;
+  const { amount, tokens } =
+    decision.kind === 'extended' ? { amount: decision.held, tokens: decision.heldTokens ?? hold.tokens } : hold;
   const more: HoldShare = { amount: amount - hold.amount, tokens: tokens - hold.tokens, holds: 0 };
   if (more.amount === 0n && more.tokens === 0n && waiting === hold.waiting) return decision;
   accounts.snapshot(hold);
@@ -77,10 +76,6 @@ function extendOn(
   hold.tokens = tokens;
   hold.waiting = waiting;
   return decision;
-}
-
-function larger(one: bigint, other: bigint): bigint {
-  return one > other ? one : other;
 }
 
 /** A mark for a hold that has ended no longer counts, and neither does one that arrives after a newer one. */

@@ -85,7 +85,8 @@ function unpack<T>({ text, others }: Packed<T>, restore: (flat: readonly Value[]
 function flatAdmit(owner: string, request: AdmitRequest): readonly Value[] | null {
   const { keyId, keyVersion, claim, hold, rateCounted } = request;
   // Of a key of an account, or one that limits tokens: they are not in the flat form.
-  if (claim !== null || hold?.tokens !== undefined || hold?.inputTokens !== undefined) return null;
+  if (claim !== null || hold?.tokens !== undefined || hold?.inputTokens !== undefined || hold?.room !== undefined)
+    return null;
   const head = ['admit', owner, keyId, keyVersion, rateCounted === true];
   return hold === null ? head : [...head, hold.id, hold.amount.toString(), hold.amountMin.toString(), hold.ttlMs];
 }

@@ -87,6 +87,7 @@ DECLARE
   obstacle text;
   means bigint;
   amount bigint;
+  raised bigint;
   at_ms bigint;
   call jsonb;
   place bigint;
@@ -258,7 +259,7 @@ BEGIN
         CONTINUE;
       END IF;
       amount := least(o.a, means);
-      IF means - a.reserved < amount THEN
+      IF means - a.reserved < amount OR means - a.reserved < amount::numeric * (1 + o.room) THEN
         -- The oldest hold is likely to end first; holds of this batch began now.
         IF oldest_ms IS NULL THEN
           SELECT min(h.held_at_ms) INTO oldest_ms FROM holds h WHERE h.key_id = o.k;
@@ -346,18 +347,20 @@ BEGIN
     WHEN 'extend' THEN
       means := CASE a.mode WHEN 'credit' THEN a.purchased - a.used
         ELSE coalesce(a.budget, amount_max) - a.period_used END;
+      -- As much as is free; never less than is held.
+      raised := o.held + least(o.a - o.held, greatest(means - a.reserved, 0));
       results[o.i] := CASE
         WHEN o.held IS NULL THEN '{"kind":"ended"}'
         WHEN o.a <= o.held THEN '{"kind":"extended","held":"' || o.held || '"}'
-        WHEN means < o.a THEN '{"kind":"insufficient"}'
-        WHEN means - a.reserved < o.a - o.held THEN
-          CASE WHEN must_yield(a, o.h, o.held_at_ms, ended_keys, ended_ids) THEN '{"kind":"insufficient"}'
-            ELSE '{"kind":"temporarily_held"}' END
+        WHEN raised >= least(o.m, o.a) THEN NULL
+        WHEN means < least(o.m, o.a) THEN '{"kind":"insufficient"}'
+        WHEN must_yield(a, o.h, o.held_at_ms, ended_keys, ended_ids) THEN '{"kind":"insufficient"}'
+        ELSE '{"kind":"temporarily_held"}'
       END;
       IF results[o.i] IS NULL THEN
-        UPDATE holds h SET amount = o.a, waiting = false WHERE h.key_id = o.k AND h.id = o.h;
-        a.reserved := a.reserved + (o.a - o.held);
-        results[o.i] := '{"kind":"extended","held":"' || o.a || '"}';
+        UPDATE holds h SET amount = raised, waiting = false WHERE h.key_id = o.k AND h.id = o.h;
+        a.reserved := a.reserved + (raised - o.held);
+        results[o.i] := '{"kind":"extended","held":"' || raised || '"}';
       ELSIF o.waiting <> (results[o.i] = '{"kind":"temporarily_held"}') THEN
         UPDATE holds h SET waiting = NOT o.waiting WHERE h.key_id = o.k AND h.id = o.h;
       END IF;
@@ -940,7 +943,7 @@ BEGIN
           refusal := '"kind":"insufficient","available":"' || means || '"';
         ELSE
           wanted := least(wanted, means);
-          IF means - reserved < wanted THEN
+          IF means - reserved < wanted OR means - reserved < wanted::numeric * (1 + o.room) THEN
             SELECT min(h.held_at_ms) INTO booked_ms FROM holds h WHERE CASE
               WHEN j = 0 THEN h.key_id = o.k ELSE h.root_id = root AND node_ids[j] = ANY (h.path) END;
             refusal := '"kind":"temporarily_held","retryAfterMs":' || greatest(1000,
@@ -1079,18 +1082,25 @@ BEGIN
       END IF;
       most := greatest(o.a, o.held);
       most_tokens := greatest(CASE WHEN credit THEN coalesce(o.w, 0) ELSE o.a END, o.held_tokens);
-      more := most - o.held;
-      more_tokens := most_tokens - o.held_tokens;
+      least_tokens := CASE WHEN credit THEN least(o.wm, coalesce(o.w, 0)) ELSE least(o.m, o.a) END;
       refusal := NULL;
       FOR means, reserved, in_tokens, j IN
         SELECT l.means, l.reserved, l.in_tokens, l.node FROM tree_levels(a, path, nodes) l
       LOOP
-        wanted := CASE WHEN in_tokens THEN most_tokens ELSE most END;
-        least_wanted := CASE WHEN in_tokens THEN more_tokens ELSE more END;
-        CONTINUE WHEN least_wanted = 0;
-        IF means < wanted THEN
+        wanted := CASE WHEN in_tokens THEN most_tokens - o.held_tokens ELSE most - o.held END;
+        CONTINUE WHEN wanted = 0;
+        -- As much as is free; never less than is held.
+        wanted := CASE WHEN in_tokens THEN o.held_tokens ELSE o.held END + least(wanted, greatest(means - reserved, 0));
+        least_wanted := CASE WHEN in_tokens THEN least_tokens ELSE least(o.m, o.a) END;
+        IF wanted >= least_wanted THEN
+          IF in_tokens THEN
+            most_tokens := wanted;
+          ELSE
+            most := wanted;
+          END IF;
+        ELSIF means < least_wanted THEN
           refusal := '{"kind":"insufficient"}';
-        ELSIF means - reserved < least_wanted THEN
+        ELSE
           -- Where all holds that the level counts wait for each other, the youngest gives way.
           -- Those that this batch has admitted are counted by the level only, and do not wait.
           SELECT CASE WHEN count(*) = CASE WHEN j = 0 THEN a.live_holds ELSE (nodes[j]).live_holds END - 1
@@ -1108,7 +1118,12 @@ BEGIN
           WHERE h.key_id = o.k AND h.id = o.h AND h.waiting <> (refusal = '{"kind":"temporarily_held"}');
         CONTINUE;
       END IF;
-      results[o.i] := '{"kind":"extended","held":"' || most || '"}';
+      IF NOT credit THEN
+        most := greatest(o.held, least(most, most_tokens));
+      END IF;
+      more := most - o.held;
+      more_tokens := most_tokens - o.held_tokens;
+      results[o.i] := '{"kind":"extended","held":"' || most || '","heldTokens":"' || most_tokens || '"}';
       IF more > 0 OR more_tokens > 0 OR o.waiting THEN
         UPDATE holds h SET amount = most, tokens = most_tokens, waiting = false WHERE h.key_id = o.k AND h.id = o.h;
         a.reserved := a.reserved + more;
