@@ -93,6 +93,7 @@ export interface ModelParts {
   readonly createdS?: number | undefined;
   readonly capabilities?: { readonly [Name in keyof Capabilities]?: boolean | undefined } | undefined;
   readonly visibleOutput?: boolean | undefined;
+  readonly outputSpeed?: number | undefined;
   readonly public?: boolean | undefined;
   readonly hidden?: boolean | undefined;
   readonly defaults?: ModelDefaults | undefined;
@@ -122,6 +123,7 @@ export function assembleModel(parts: ModelParts): Model {
       streaming: parts.capabilities?.streaming ?? true,
     },
     visibleOutput: parts.visibleOutput ?? (parts.capabilities?.reasoning === false ? true : null),
+    outputSpeed: parts.outputSpeed ?? null,
     pricing: markup === undefined ? providerPricing : pricingFromUsd(usd, usdPerCredit, markup, modifiers),
     providerPricing,
     publishedPricing: publishedUsd(usd, markup),

@@ -225,6 +225,7 @@ function buildModel(
     createdS: model.created,
     capabilities: model.capabilities,
     visibleOutput: model.visible_output,
+    outputSpeed: model.output_speed,
     public: model.public,
     hidden: model.hidden,
     defaults: model.defaults,

@@ -79,6 +79,14 @@ export const ModelSchema = Type.Object(
           'Whether all output that is billed can be seen in a stream, so that its holds may be elastic. Default: decided by each request.',
       }),
     ),
+    output_speed: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        maximum: 1_000_000,
+        description:
+          'The most tokens of output per second that the model produces, which bounds reasoning that is not shown, so that its holds may be elastic. Default: twice the fastest of its last 1,000 streams, once there were 50.',
+      }),
+    ),
     pricing: Type.Optional(PricingSchema),
     markup: Type.Optional(Markup),
     hosted_tools: HostedTools,

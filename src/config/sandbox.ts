@@ -71,6 +71,7 @@ export function sandboxModels(usdPerCredit: number): Model[] {
         streaming: true,
       },
       visibleOutput: true,
+      outputSpeed: null,
       pricing,
       providerPricing: pricing,
       publishedPricing: publishedUsd(USD),

@@ -73,6 +73,8 @@ export interface Model {
    * that depends on the request.
    */
   readonly visibleOutput: boolean | null;
+  /** The most tokens of output per second, as the operator says; null where nobody does. */
+  readonly outputSpeed: number | null;
   /** What the caller is charged. */
   readonly pricing: Pricing;
   /** What the provider asks of the operator; equal to `pricing` without a mark-up. */

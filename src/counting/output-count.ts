@@ -1,4 +1,4 @@
-/** Tokens of generated text that nobody reported: counted by a tokenizer, off the loop, from the beginning of the text. */
+/** Tokens of generated text that nobody reported: counted by a tokenizer, off the loop. */
 import type { Target } from '../core/model.ts';
 import type { OutputSample } from '../wire/output-sample.ts';
 import type { ExactCounter } from './exact-counter.ts';
@@ -8,29 +8,78 @@ import { tokenizerOf } from './tokenizer.ts';
 const BYTES_PER_TOKEN_LIKELY = 4;
 /** A shorter text is not worth a tokenizer: its estimate is wrong by a few tokens at most. */
 const COUNTED_UNITS_MIN = 64;
+/** So much text of one stream is kept to be counted, should that be needed; more is counted at once. */
+const KEPT_UNITS_MAX = 64 * 1_024;
 
 /** By its length alone: for what has to be known at once, while a stream goes on. */
 export function likelyOutput(outputBytes: number): number {
   return Math.ceil(outputBytes / BYTES_PER_TOKEN_LIKELY);
 }
 
-/**
- * The count of the sample, in proportion to all that was generated. Where no count can be had in time, the sample is
- * estimated instead.
- */
-export async function countOutput(
-  counter: Pick<ExactCounter, 'count'>,
-  sample: OutputSample,
-  outputBytes: number,
-  targets: readonly Target[],
-): Promise<number> {
-  const text = sample.text();
-  const sampleBytes = Buffer.byteLength(text);
-  if (sampleBytes === 0) return likelyOutput(outputBytes);
-  const texts = { certain: [text], definitions: [], others: [] };
-  const counted =
-    text.length < COUNTED_UNITS_MIN
-      ? null
-      : await counter.count({ texts, tokenizer: tokenizerOf(targets), unitsMax: Number.POSITIVE_INFINITY });
-  return Math.ceil(((counted?.likely ?? likelyTokens([text])) * outputBytes) / sampleBytes);
+/** The output of one stream: by a tokenizer as far as that has counted it, by its bytes beyond that. */
+export class OutputCount {
+  readonly #counter: Pick<ExactCounter, 'count'>;
+  readonly #targets: readonly Target[];
+  /** Taken over from the sample of the stream, and not counted yet. */
+  #kept = '';
+  #bytes = 0;
+  #likely = 0;
+  #high = 0;
+
+  constructor(counter: Pick<ExactCounter, 'count'>, targets: readonly Target[]) {
+    this.#counter = counter;
+    this.#targets = targets;
+  }
+
+  /** The most tokens that this much output can be: every one of them has a byte at least. */
+  atMost(outputBytes: number): number {
+    return this.#high + Math.max(0, outputBytes - this.#bytes);
+  }
+
+  /** How many bytes of output surely fit into so many tokens. */
+  bytesWithin(tokens: number): number {
+    return this.#bytes + Math.max(0, tokens - this.#high);
+  }
+
+  /** What this much output most likely is. */
+  likely(outputBytes: number): number {
+    const rest = Math.max(0, outputBytes - this.#bytes);
+    if (this.#bytes === 0) return likelyOutput(rest);
+    return this.#likely + Math.ceil((rest * this.#likely) / this.#bytes);
+  }
+
+  /** Takes over a sample that is full, so that the stream goes on collecting. */
+  collect(sample: OutputSample): void {
+    if (!sample.full) return;
+    this.#kept += sample.take();
+    if (this.#kept.length > KEPT_UNITS_MAX) void this.#count(this.#takeKept());
+  }
+
+  /** Counts all text that has come so far; where no count can be had in time, it is estimated, and bounded by its bytes. */
+  count(sample: OutputSample): Promise<void> {
+    return this.#count(this.#takeKept() + sample.take());
+  }
+
+  #takeKept(): string {
+    const kept = this.#kept;
+    this.#kept = '';
+    return kept;
+  }
+
+  async #count(text: string): Promise<void> {
+    const bytes = Buffer.byteLength(text);
+    if (bytes === 0) return;
+    const texts = { certain: [text], definitions: [], others: [] };
+    const counted =
+      text.length < COUNTED_UNITS_MIN
+        ? null
+        : await this.#counter.count({
+            texts,
+            tokenizer: tokenizerOf(this.#targets),
+            unitsMax: Number.POSITIVE_INFINITY,
+          });
+    this.#bytes += bytes;
+    this.#likely += counted?.likely ?? likelyTokens([text]);
+    this.#high += Math.min(bytes, counted?.high ?? bytes);
+  }
 }

@@ -28,7 +28,7 @@ export async function countTokens(
   gateway: Gateway,
   request: GenerationRequest,
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
-  const config = { catalog: gateway.catalog(), policy: gateway.policy() };
+  const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
   const read = await readRequest(request, config.policy.limits.bodyBytes);
   noteRead(request.record, config.catalog, read);

@@ -13,6 +13,14 @@ const LATE = {
   message: 'The answer is complete, but its charge could not be made durable yet. It will be charged once.',
 } as const;
 
+/** In the key's unit, and in tokens where the accounts above a credit key count them. */
+export interface HoldSize {
+  readonly amount: bigint;
+  readonly tokens: bigint;
+}
+
+const NOTHING: HoldSize = { amount: 0n, tokens: 0n };
+
 /** `temporarily_held`: only the holds of other requests are in the way. */
 export type Extension = 'extended' | 'temporarily_held' | 'refused';
 
@@ -64,21 +72,13 @@ export class Admission {
   }
 
   /**
-   * Raises the hold to this amount in all, and to so many tokens where accounts count them. `refused` also where the store
-   * cannot be asked, or the hold has ended.
+   * Raises the hold to `most` in all, or to as much as there is down to `least`. `refused` also where the store cannot be
+   * asked, or the hold has ended.
    */
-  extend(amount: bigint, tokens: bigint | null = null): Promise<Extension> {
-    return this.#ended ? Promise.resolve('refused') : this.#raise(amount, tokens);
-  }
-
-  async #raise(amount: bigint, tokens: bigint | null): Promise<Extension> {
+  async extend(most: HoldSize, least: HoldSize = most): Promise<Extension> {
+    if (this.#ended) return 'refused';
     try {
-      const outcome = await this.#ledger.extend(this.holdId, this.keyId, amount, tokens ?? undefined);
-      if (outcome.kind === 'temporarily_held') return 'temporarily_held';
-      if (outcome.kind !== 'extended') return 'refused';
-      this.#held = outcome.held;
-      if (tokens !== null && this.#heldTokens !== null && tokens > this.#heldTokens) this.#heldTokens = tokens;
-      return 'extended';
+      return await this.#raise(most, least);
     } catch (error) {
       this.#log.warn(
         { err: error, requestId: this.holdId, keyId: this.keyId },
@@ -88,26 +88,44 @@ export class Admission {
     }
   }
 
+  async #raise(most: HoldSize, least: HoldSize): Promise<Extension> {
+    const { holdId, keyId } = this;
+    const tokens = this.#heldTokens === null ? {} : { tokens: most.tokens, tokensMin: least.tokens };
+    const outcome = await this.#ledger.extend({
+      holdId,
+      keyId,
+      amount: most.amount,
+      amountMin: least.amount,
+      ...tokens,
+    });
+    if (outcome.kind === 'temporarily_held') return 'temporarily_held';
+    if (outcome.kind !== 'extended') return 'refused';
+    this.#held = outcome.held;
+    if (this.#heldTokens !== null) this.#heldTokens = outcome.heldTokens ?? this.#heldTokens;
+    return 'extended';
+  }
+
   /**
    * Resolves when the charge is durable. Rejects with `service_unavailable` when `late` is called first; the settlement
-   * goes on being tried all the same. Before it, the hold is raised to `amount` where the balance carries that; then
-   * `settlement` is asked for.
+   * goes on being tried all the same. Before it, the hold is raised to what is `owed`, or to all that every level still has
+   * where that is less; then `settlement` is asked for.
    */
-  settle(amount: bigint, settlement: () => SettleRequest, tokens: bigint | null = null): Promise<SettleOutcome> {
+  settle(owed: HoldSize, settlement: () => SettleRequest): Promise<SettleOutcome> {
     this.#end();
     let request: SettleRequest | null = null;
-    const send = (): Promise<SettleOutcome> => {
+    const charge = (): Promise<SettleOutcome> => {
       request ??= settlement();
       return this.#ledger.settle(request);
     };
-    const more = amount > this.#held || (tokens !== null && this.#heldTokens !== null && tokens > this.#heldTokens);
-    return this.#persist('settle', send, more ? this.#raise(amount, tokens) : null);
+    const covered = owed.amount <= this.#held && (this.#heldTokens === null || owed.tokens <= this.#heldTokens);
+    if (covered) return this.#persist('settle', charge);
+    return this.#persist('settle', () => (request ? charge() : this.#raise(owed, NOTHING).then(charge)));
   }
 
   /** As `settle`. */
   async void(): Promise<void> {
     this.#end();
-    await this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId), null);
+    await this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId));
   }
 
   /** Nobody waits for the commit any longer. */
@@ -120,8 +138,8 @@ export class Admission {
     this.#ended = true;
   }
 
-  /** What the store fails to take is sent again and again. Nothing is sent before `raised`. */
-  #persist<T>(operation: string, send: () => Promise<T>, raised: Promise<unknown> | null): Promise<T> {
+  /** What the store fails to take is sent again and again. */
+  #persist<T>(operation: string, send: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#giveUp = reject;
       const taken = (outcome: T): void => {
@@ -137,8 +155,7 @@ export class Admission {
           setTimeout(attempt, retryInMs, Math.min(retryInMs * 2, RETRY_MAX_MS)).unref();
         });
       };
-      if (raised === null) attempt(RETRY_FIRST_MS);
-      else raised.then(() => attempt(RETRY_FIRST_MS)).catch(reject);
+      attempt(RETRY_FIRST_MS);
     });
   }
 }

@@ -25,6 +25,12 @@ import type { Caller, ClientRequest, GenerationRequest, RequestHeaders } from '.
 
 /** A hold outlives its exchange by this, so that only a dead or lost process leaves one to expire. */
 const HOLD_MARGIN_MS = 10 * 60_000;
+/**
+ * A long prompt is held by its bytes only where that leaves room for so many more holds like it; otherwise its tokens are
+ * counted first, so that parallel agents do not keep each other out with what none of them will use.
+ */
+const ROOM_FOR_OTHERS = 16;
+const COUNTED_INPUT_MIN = 8_192;
 /** A request whose key keeps changing meanwhile is given up on. */
 const DECISIONS_MAX = 5;
 const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
@@ -93,7 +99,7 @@ function decide(input: AdmissionInput, { caller, counted, exact }: Progress): De
   if (plan instanceof GatewayError) return plan;
   if (!counted && plan.input.mayExceedWindow) return { plan, hold: null };
   const problem = idempotencyKeyProblem(input.request.headers);
-  return problem ?? { plan, hold: holdRequest(input.request.requestId, caller.key, plan) };
+  return problem ?? { plan, hold: holdRequest(input.request.requestId, caller.key, plan, counted) };
 }
 
 function admitRequest(
@@ -214,10 +220,11 @@ function fingerprintOf(method: string, path: string, body: Uint8Array): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${method} ${path}\n`), body]), 'base64');
 }
 
-function holdRequest(id: string, key: KeyRecord, plan: Plan): HoldRequest {
+function holdRequest(id: string, key: KeyRecord, plan: Plan, counted: boolean): HoldRequest {
   const { amount, amountMin } = holdAmounts(key.mode, plan);
   const ttlMs = plan.totalMs + HOLD_MARGIN_MS;
-  const hold = { id, amount, amountMin, ttlMs };
+  const countable = !counted && plan.elastic && plan.input.worthExactCount && plan.input.high >= COUNTED_INPUT_MIN;
+  const hold = { id, amount, amountMin, ttlMs, ...(countable ? { room: ROOM_FOR_OTHERS } : {}) };
   const limited = isTpmLimited(key) ? { ...hold, inputTokens: plan.input.likely } : hold;
   return key.accountId === null || key.mode !== 'credit' ? limited : { ...limited, ...holdTokens(plan) };
 }

@@ -23,7 +23,7 @@ import type {
   UpstreamListener,
 } from '../provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../wire/lane.ts';
-import type { OutputSample } from '../wire/output-sample.ts';
+import type { AttemptEnd, Seen } from './attempt-end.ts';
 import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -31,6 +31,8 @@ import type { ResponseSink } from './response-sink.ts';
 const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
 const USELESS_BYTES_MAX = 64 * 1_024;
+/** With more than this beyond what its hold covers, a stream ends before it. */
+const UNCOVERED_BYTES_MAX = 1_024 * 1_024;
 const FRAME_END = Buffer.from('\n\n');
 const EVENT_STREAM = /^text\/event-stream *(?:;|$)/i;
 const JSON_OR_UNNAMED = /^(?:application\/(?:[\w.-]+\+)?json *(?:;|$)|$)/i;
@@ -61,37 +63,6 @@ export interface AttemptOptions {
   cutShort(seen: Seen): Promise<TokenCounts>;
 }
 
-/** What the meter has seen of an attempt, and the text that it has seen, if it may have to be counted. */
-export interface Seen extends Meter {
-  readonly sample?: OutputSample | null;
-}
-
-/** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
-export type AttemptEnd =
-  | {
-      readonly kind: 'complete';
-      readonly contentType: string;
-      readonly meter: Meter;
-      /** Before its terminal part. */
-      readonly position: StreamPosition | null;
-      terminal(): Buffer;
-    }
-  | AttemptFailure
-  | {
-      readonly kind: 'stopped';
-      readonly reason: StopReason;
-      readonly accepted: boolean;
-      readonly meter: Seen | null;
-      readonly position: StreamPosition | null;
-    };
-
-export interface AttemptFailure extends ProviderFailure {
-  readonly kind: 'failed';
-  /** Null while no content has been sent to the client: then nothing is owed. */
-  readonly meter: Seen | null;
-  readonly position: StreamPosition | null;
-}
-
 export class Attempt implements UpstreamListener, ElasticListener {
   readonly ended: Promise<AttemptEnd>;
   readonly #options: AttemptOptions;
@@ -109,6 +80,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #blocked = false;
   /** The stream is ahead of its hold. */
   #outrun = false;
+  /** The stream is being ended from this side. */
+  #cutting = false;
   #uselessBytes = 0;
   #silence: NodeJS.Timeout | null = null;
   #silenceMs = 0;
@@ -116,6 +89,10 @@ export class Attempt implements UpstreamListener, ElasticListener {
   constructor(options: AttemptOptions) {
     this.#options = options;
     this.#stream = options.stream ? options.lane.stream() : null;
+    if (options.elastic && this.#stream) {
+      options.elastic.follow(this, this.#stream.sample?.() ?? null);
+      this.#stream.cover(options.elastic.coveredBytes);
+    }
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -227,11 +204,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
       if (stream.early?.()) this.#handle?.abort();
       else this.#handle?.resume();
-    } else if (step.state === 'open') {
-      this.#reach();
     } else if (step.state === 'failed') {
       const { condition, message, quotes } = step.failure ?? BROKEN;
       this.#break(condition, message, quotes);
+    } else {
+      this.#reach();
     }
   }
 
@@ -257,27 +234,41 @@ export class Attempt implements UpstreamListener, ElasticListener {
     this.#armSilence(streams.keepAliveMs);
   }
 
-  /** An elastic hold carries what the client has seen; until it does, the provider waits. */
+  /** No output goes to the client that its hold does not cover; until it does, the provider waits. */
   #reach(): void {
     const { elastic } = this.#options;
-    if (!elastic || !this.#stream || this.#outrun) return;
-    const reached = elastic.reach(this.#stream.meter().outputBytes, this);
-    if (reached === 'carried') return;
-    this.#outrun = true;
-    if (reached === 'exhausted') this.exhausted();
-    else this.#handle?.pause();
+    const stream = this.#stream;
+    if (!elastic || !stream || this.#cutting) return;
+    const reached = elastic.reach(stream.meter().outputBytes, stream.uncovered);
+    stream.cover(elastic.coveredBytes);
+    if (reached === 'exhausted' || stream.uncoveredBytes > UNCOVERED_BYTES_MAX) this.exhausted();
+    else if (reached === 'wait' && !this.#outrun) {
+      this.#outrun = true;
+      this.#handle?.pause();
+    }
   }
 
   grown(): void {
-    if (!this.#outrun || this.#phase === 'ended') return;
+    const { elastic } = this.#options;
+    const stream = this.#stream;
+    if (!elastic || !stream || this.#phase === 'ended' || this.#cutting) return;
+    stream.cover(elastic.coveredBytes);
+    const outrun = this.#outrun;
     this.#outrun = false;
-    // A burst may have gone beyond what was asked for ahead of it.
-    this.#reach();
-    if (!this.#outrun && !this.#blocked) this.#handle?.resume();
+    try {
+      // What has waited may go beyond what was asked for.
+      if (stream.uncovered) this.#take(stream.letOut());
+    } catch (error) {
+      this.#fault(error);
+    }
+    if (outrun && !this.#outrun && !this.#blocked) this.#handle?.resume();
   }
 
   exhausted(): void {
-    if (!this.#outrun || this.#phase === 'ended' || !this.#stream) return;
+    // A stream that has not begun has no end either: it is cut when it begins.
+    if (this.#phase === 'ended' || this.#cutting || !this.#stream) return;
+    if (!this.#contentSent && !this.#stream.uncovered) return;
+    this.#cutting = true;
     this.#handle?.abort();
     void this.#cutShort(this.#stream);
   }

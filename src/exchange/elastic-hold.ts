@@ -1,15 +1,20 @@
 /**
- * A hold that grows with its stream. It carries more output than the meter has seen, counted in bytes because a token
- * covers at least one, or all that the output limit allows; where the balance cannot carry more, the stream must end.
+ * A hold that grows with its stream. It covers more output than has been seen, and where output may be hidden more than the
+ * model can have produced since the request was accepted, or all that the output limit allows. Where the balance cannot
+ * carry more, the stream must end.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Mode } from '../core/key.ts';
-import type { Admission, Extension } from './admission.ts';
+import type { OutputCount } from '../counting/output-count.ts';
+import type { OutputSample } from '../wire/output-sample.ts';
+import type { Admission, Extension, HoldSize } from './admission.ts';
 import type { Plan } from './plan.ts';
-import { holdFor } from './price.ts';
+import { holdFor, outputLimitWithin } from './price.ts';
 
 /** What a stream holds at first, and what each extension adds, in output tokens. */
 export const ELASTIC_SLICE_TOKENS = 2_048;
+/** Hidden output is covered for this long ahead, and asked for again when half of that is left. */
+export const ELASTIC_AHEAD_S = 4;
 /** How often an extension is asked for again while the holds of other requests are in its way. */
 const RETRY_MS = 250;
 
@@ -19,75 +24,155 @@ export interface ElasticListener {
   exhausted(): void;
 }
 
+export interface ElasticOptions {
+  readonly admission: Admission;
+  readonly mode: Mode;
+  readonly plan: Plan;
+  /** How much output the hold carries as it was admitted. */
+  readonly carriedTokens: number;
+  /** How long it waits for other requests' holds to end. */
+  readonly waitMs: number;
+  readonly output: OutputCount;
+  /** Tokens of hidden output per second at the most; null where all output can be seen. */
+  speed(): number | null;
+}
+
 export class ElasticHold {
-  readonly #admission: Admission;
-  readonly #mode: Mode;
-  readonly #plan: Plan;
-  readonly #waitMs: number;
+  readonly #options: ElasticOptions;
+  readonly #acceptedAt = performance.now();
   #carriedTokens: number;
   /** `short`: it could not be extended ahead of the stream, and is tried once more when the stream has outrun it. */
   #state: 'steady' | 'extending' | 'short' | 'exhausted' = 'steady';
-  /** When the stream had first seen more than is carried now; null while it has not. */
-  #outrunAtMs: number | null = null;
+  /** When more was needed than is carried; null while it is not. */
+  #outrunAt: number | null = null;
+  #outputBytes = 0;
+  /** What the client has of it. */
+  #passedBytes = 0;
+  #sample: OutputSample | null = null;
+  #listener: ElasticListener | null = null;
 
-  /** `carriedTokens`: how much output the hold carries as it was admitted. `waitMs`: for other requests' holds to end. */
-  constructor(admission: Admission, mode: Mode, plan: Plan, carriedTokens: number, waitMs: number) {
-    this.#admission = admission;
-    this.#mode = mode;
-    this.#plan = plan;
-    this.#carriedTokens = carriedTokens;
-    this.#waitMs = waitMs;
+  constructor(options: ElasticOptions) {
+    this.#options = options;
+    this.#carriedTokens = options.carriedTokens;
+  }
+
+  get carriedTokens(): number {
+    return this.#carriedTokens;
+  }
+
+  /** How much output may have reached the client by now. */
+  get coveredBytes(): number {
+    const { output, plan } = this.#options;
+    // A hold that carries the whole output limit carries as many bytes as come.
+    if (this.#carriedTokens >= plan.outputLimit) return Number.POSITIVE_INFINITY;
+    // Hidden output alone may have come to more: nothing else is let out before the hold has grown.
+    if (this.#hidden(0) > this.#carriedTokens) return this.#passedBytes;
+    return output.bytesWithin(this.#carriedTokens);
+  }
+
+  /** Who hears what comes of extensions. `sample`: the text of its stream. */
+  follow(listener: ElasticListener, sample: OutputSample | null): void {
+    this.#listener = listener;
+    this.#sample = sample;
   }
 
   /**
-   * Whether this much output is carried. `wait`: the stream must pause, and `listener` hears what comes of the extension
-   * that is under way. Extensions are asked for ahead, so that a stream seldom waits.
+   * The stream has come to this much output; `waits`: the last of it is not covered yet. Extensions are asked for ahead, so
+   * that a stream seldom waits.
    */
-  reach(outputBytes: number, listener: ElasticListener): 'carried' | 'wait' | 'exhausted' {
-    // A hold that carries the whole output limit carries as many bytes as come.
-    if (this.#carriedTokens >= this.#plan.outputLimit) return 'carried';
-    const ahead = outputBytes + ELASTIC_SLICE_TOKENS / 2 > this.#carriedTokens;
-    const outrun = outputBytes > this.#carriedTokens;
-    if (outrun) this.#outrunAtMs ??= performance.now();
-    const ask = this.#state === 'steady' ? ahead : this.#state === 'short' && outrun;
-    if (ask) void this.#extend(outputBytes, listener);
+  reach(outputBytes: number, waits: boolean): 'carried' | 'wait' | 'exhausted' {
+    if (this.#carriedTokens >= this.#options.plan.outputLimit) return 'carried';
+    this.#outputBytes = outputBytes;
+    if (!waits) this.#passedBytes = outputBytes;
+    if (this.#sample) this.#options.output.collect(this.#sample);
+    const outrun = this.#needed() > this.#carriedTokens;
+    if (outrun) this.#outrunAt ??= performance.now();
+    const ask = this.#state === 'steady' ? this.#ahead(0.5) > this.#carriedTokens : this.#state === 'short' && outrun;
+    if (ask) void this.#extend();
     if (!outrun) return 'carried';
     return this.#state === 'exhausted' ? 'exhausted' : 'wait';
   }
 
-  async #extend(outputBytes: number, listener: ElasticListener): Promise<void> {
-    const tokens = Math.min(outputBytes + ELASTIC_SLICE_TOKENS, this.#plan.outputLimit);
+  /** Time has passed. */
+  tick(): void {
+    const waits = this.#passedBytes < this.#outputBytes;
+    if (this.reach(this.#outputBytes, waits) === 'exhausted') this.#listener?.exhausted();
+  }
+
+  /** Output tokens that must be carried now. */
+  #needed(): number {
+    return this.#ahead(0);
+  }
+
+  /** The same, this share of a slice and of the time ahead. */
+  #ahead(share: number): number {
+    const { output, plan } = this.#options;
+    const seen = output.atMost(this.#outputBytes) + ELASTIC_SLICE_TOKENS * share;
+    return Math.min(Math.max(seen, this.#hidden(ELASTIC_AHEAD_S * share)), plan.outputLimit);
+  }
+
+  /** What the model can have produced by so many seconds from now. */
+  #hidden(aheadS: number): number {
+    const speed = this.#options.speed();
+    if (speed === null) return 0;
+    return ELASTIC_SLICE_TOKENS + Math.ceil(speed * ((performance.now() - this.#acceptedAt) / 1_000 + aheadS));
+  }
+
+  async #extend(): Promise<void> {
     this.#state = 'extending';
-    const extension = await this.#extendWhenFree(
-      holdFor(this.#mode, this.#plan, tokens),
-      this.#admission.heldTokens === null ? null : holdFor('token_budget', this.#plan, tokens),
-    );
-    if (extension === 'extended') {
-      this.#carriedTokens = tokens;
-      this.#outrunAtMs = null;
-      this.#state = 'steady';
-      listener.grown();
-    } else if (this.#outrunAtMs === null) {
-      this.#state = 'short';
+    const extended = await this.#extendWhenFree();
+    if (this.#needed() <= this.#carriedTokens) {
+      this.#state = extended ? 'steady' : 'short';
+      this.#outrunAt = null;
+      this.#listener?.grown();
+    } else if (extended) {
+      // A burst has gone beyond what was asked for.
+      void this.#extend();
     } else {
       this.#state = 'exhausted';
-      listener.exhausted();
+      this.#listener?.exhausted();
     }
   }
 
   /** What other requests hold is given back when they end, so it is waited for; the stream goes on while its hold lasts. */
-  async #extendWhenFree(amount: bigint, tokens: bigint | null): Promise<Extension> {
-    let extension = await this.#admission.extend(amount, tokens);
-    while (extension === 'temporarily_held' && this.#waitLeftMs() > 0) {
+  async #extendWhenFree(): Promise<boolean> {
+    for (;;) {
+      const extension = await this.#raise();
+      if (extension === 'extended') return true;
+      // A bound by bytes is several times what the text comes to: no stream ends or waits before its text has been counted.
+      if (this.#sample && this.#needed() > this.#carriedTokens) {
+        await this.#options.output.count(this.#sample);
+        if (this.#needed() <= this.#carriedTokens) return false;
+      }
+      if (extension !== 'temporarily_held' || this.#waitLeftMs() <= 0) return false;
       await delay(Math.min(RETRY_MS, this.#waitLeftMs()), undefined, { ref: false });
-      extension = await this.#admission.extend(amount, tokens);
     }
+  }
+
+  /** To a slice more than is needed, or to as much of it as there is, if that is needed and more than is carried. */
+  async #raise(): Promise<Extension> {
+    const { admission, mode, plan } = this.#options;
+    const most = Math.max(this.#ahead(1), this.#carriedTokens + 1);
+    const least = Math.max(this.#needed(), this.#carriedTokens + 1);
+    const extension = await admission.extend(this.#sizeFor(most), this.#sizeFor(least));
+    if (extension === 'extended') this.#carriedTokens = carriedOutput(mode, plan, admission);
     return extension;
+  }
+
+  #sizeFor(outputTokens: number): HoldSize {
+    const { mode, plan } = this.#options;
+    return { amount: holdFor(mode, plan, outputTokens), tokens: holdFor('token_budget', plan, outputTokens) };
   }
 
   /** The time that a stream may wait counts from when it has nothing left to go on with. */
   #waitLeftMs(): number {
-    if (this.#outrunAtMs === null) return this.#waitMs;
-    return this.#waitMs - (performance.now() - this.#outrunAtMs);
+    const { waitMs } = this.#options;
+    return this.#outrunAt === null ? waitMs : waitMs - (performance.now() - this.#outrunAt);
   }
+}
+
+/** The output of one choice that a hold carries at every level. */
+export function carriedOutput(mode: Mode, plan: Plan, { held, heldTokens }: Admission): number {
+  const carried = outputLimitWithin(mode, plan, held);
+  return heldTokens === null ? carried : Math.min(carried, outputLimitWithin('token_budget', plan, heldTokens));
 }

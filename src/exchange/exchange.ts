@@ -5,7 +5,6 @@ import type { Policy } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { AttemptRecord, RequestRecord, RunningRequest, StopReason } from '../core/request-record.ts';
 import { type TokenCounts, totalTokens } from '../core/usage.ts';
-import { countOutput } from '../counting/output-count.ts';
 import type {
   KeptResponse,
   Mark,
@@ -19,17 +18,19 @@ import type { RequestInfo } from '../wire/format.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
-import type { Attempt, Seen } from './attempt.ts';
-import { ElasticHold } from './elastic-hold.ts';
+import type { Attempt } from './attempt.ts';
+import type { Seen } from './attempt-end.ts';
+import { carriedOutput, ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
 import { type FinishedAnswer, finishAnswer } from './keep-response.ts';
 import { type Charge, chargeFor, usageOf } from './meter.ts';
 import type { Plan } from './plan.ts';
-import { holdFor, outputLimitWithin } from './price.ts';
+import { holdFor } from './price.ts';
 import { ReplyRecorder } from './reply-recorder.ts';
 import type { GenerationRequest } from './request.ts';
 import type { ResponseSink } from './response-sink.ts';
+import { HIDDEN_OUTPUT, UnreportedOutput } from './unreported-output.ts';
 
 const LOST = {
   message:
@@ -63,8 +64,7 @@ export class Exchange implements InFlightExchange {
   #provider = '';
   #markedBytes = -1;
   #firstByteMs: number | null = null;
-  /** What the output came to that nobody has reported, once it has been counted. */
-  #outputTokens: number | null = null;
+  readonly #output: UnreportedOutput;
   /** The stream was ended from this side, as at its length limit. */
   #cutShort = false;
   /** What a settlement asked for. */
@@ -92,21 +92,28 @@ export class Exchange implements InFlightExchange {
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
     // A hold of all that was asked for carries all of the output, unless it is elastic.
-    const carried = admitted.whole && !this.plan.elastic ? this.plan.outputLimit : this.#carriedOutput();
+    const carried =
+      admitted.whole && !this.plan.elastic
+        ? this.plan.outputLimit
+        : carriedOutput(this.#mode, this.plan, this.#admission);
     // Less than was asked for is all that the balance has: such a hold cannot grow, and the output limit shrinks to it.
     const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
-    const { holdWaitMs } = this.policy.streams;
-    this.elastic = grows ? new ElasticHold(this.#admission, this.#mode, this.plan, carried, holdWaitMs) : null;
+    this.#output = new UnreportedOutput(gateway, this.plan, request.record);
+    this.elastic = grows ? this.#elasticHold(carried) : null;
     this.outputLimit = grows ? this.plan.outputLimit : carried;
     response.onClose(() => this.#stop('client_gone'));
   }
 
-  /** The output of one choice that the hold carries at every level. */
-  #carriedOutput(): number {
-    const { held, heldTokens } = this.#admission;
-    const carried = outputLimitWithin(this.#mode, this.plan, held);
-    if (heldTokens === null) return carried;
-    return Math.min(carried, outputLimitWithin('token_budget', this.plan, heldTokens));
+  #elasticHold(carriedTokens: number): ElasticHold {
+    return new ElasticHold({
+      admission: this.#admission,
+      mode: this.#mode,
+      plan: this.plan,
+      carriedTokens,
+      waitMs: this.policy.streams.holdWaitMs,
+      output: this.#output.visible,
+      speed: () => this.plan.speed?.() ?? null,
+    });
   }
 
   get keyId(): string {
@@ -184,8 +191,9 @@ export class Exchange implements InFlightExchange {
   }
 
   progress(): Mark | null {
+    this.elastic?.tick();
     const meter = this.#attempt?.progress() ?? null;
-    if (!meter || meter.outputBytes === this.#markedBytes) return null;
+    if (!meter || (meter.outputBytes === this.#markedBytes && !this.plan.hides)) return null;
     this.#markedBytes = meter.outputBytes;
     const charge = this.#charge(meter, false);
     return {
@@ -212,7 +220,7 @@ export class Exchange implements InFlightExchange {
     kept: KeptResponse | null = null,
   ): Promise<SettleOutcome> {
     if (outcome === 'complete' || !meter) return this.#settle(meter, outcome, contentType, kept);
-    return this.#countOutput(meter).then(() => this.#settle(meter, outcome, contentType, kept));
+    return this.#output.end(meter).then(() => this.#settle(meter, outcome, contentType, kept));
   }
 
   #settle(
@@ -222,6 +230,7 @@ export class Exchange implements InFlightExchange {
     kept: KeptResponse | null,
   ): Promise<SettleOutcome> {
     const complete = outcome === 'complete' && !this.#cutShort;
+    if (complete && meter && this.info.stream) this.#output.noteSpeed(meter);
     let charge = this.#charge(meter, complete);
     const reply = contentType === null ? null : this.#storedReply(contentType);
     this.#boundCommit();
@@ -244,25 +253,21 @@ export class Exchange implements InFlightExchange {
         kept,
       };
     };
-    const owedTokens = counted ? BigInt(totalTokens(charge.usage.tokens)) : null;
-    return this.#admission.settle(
-      this.#worthHolding(this.#mode, charge.owed),
-      settlement,
-      owedTokens && this.#worthHolding('token_budget', owedTokens),
-    );
+    const owed = {
+      amount: this.#worthHolding(this.#mode, charge.owed),
+      tokens: counted ? this.#worthHolding('token_budget', BigInt(totalTokens(charge.usage.tokens))) : 0n,
+    };
+    return this.#admission.settle(owed, settlement);
   }
 
   /** The usage of a stream that has to be cut, for its client and its charge. */
   async cutShort(meter: Seen): Promise<TokenCounts> {
     this.#cutShort = true;
-    await this.#countOutput(meter);
-    return usageOf(this.plan, meter, this.#outputTokens).tokens;
-  }
-
-  /** Output that nobody has reported is counted, off the loop; the provider is no longer involved. */
-  async #countOutput({ reportedFinal, sample, outputBytes }: Seen): Promise<void> {
-    if (reportedFinal || !sample) return;
-    this.#outputTokens = await countOutput(this.#gateway.counter, sample, outputBytes, this.plan.targets);
+    await this.#output.end(meter);
+    const { tokens } = usageOf(this.plan, meter, this.#output.tokens(meter));
+    // What was produced beyond the hold was not sent, and is not charged.
+    const output = Math.min(tokens.output, this.elastic?.carriedTokens ?? tokens.output);
+    return { ...tokens, output };
   }
 
   /**
@@ -320,7 +325,10 @@ export class Exchange implements InFlightExchange {
 
   #charge(meter: Meter | null, complete: boolean): Charge {
     const { held } = this.#admission;
-    return chargeFor(this.#mode, this.plan, held, meter, this.#outputTokens, complete, this.#provider);
+    const unreported = meter && this.#output.tokens(meter);
+    const charge = chargeFor(this.#mode, this.plan, held, meter, unreported, complete, this.#provider);
+    if (charge.usage.source === 'reported' || this.#output.hidden === 0) return charge;
+    return { ...charge, flag: [charge.flag, HIDDEN_OUTPUT].filter(Boolean).join('; ') };
   }
 
   /** A stream may have outrun its elastic hold by a burst: what it owes is held before it is charged, up to its worst case. */

@@ -3,7 +3,7 @@
  * is decided from the request and the catalog alone, so nothing that is only wrong locally ever holds money.
  */
 import { GatewayError } from '../core/conditions.ts';
-import type { Endpoint, Format } from '../core/endpoints.ts';
+import type { Endpoint } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Capabilities, Model, Target } from '../core/model.ts';
 import { MULTIPLIER_FIELDS } from '../core/money.ts';
@@ -12,16 +12,15 @@ import { multiplierOf } from '../core/price-terms.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
-import type { JsonObject } from '../lib/json.ts';
 import { candidatesFor, filterTargets } from '../routing/candidates.ts';
-import { asksForCompaction } from '../wire/compaction.ts';
+import type { OutputSpeeds } from '../routing/output-speeds.ts';
 import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
+import { growthOf } from './elastic-plan.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
-import { thinksUnasked } from './reasoning-models.ts';
 import type { FormatEndpoint, ReadRequest, ValidRequest } from './request.ts';
 import { largestOutput, mayUse, modelRefused, whoseOutput } from './restrictions.ts';
 
@@ -49,6 +48,7 @@ export function unknownModel(modelId: string): GatewayError {
 export interface PlanContext {
   readonly catalog: Catalog;
   readonly policy: Policy;
+  readonly speeds: Pick<OutputSpeeds, 'bound'>;
 }
 
 /**
@@ -56,7 +56,7 @@ export interface PlanContext {
  * counted it, where that was needed; without it no input is too long.
  */
 export function makePlan(
-  { catalog, policy }: PlanContext,
+  { catalog, policy, speeds }: PlanContext,
   key: KeyRecord,
   endpoint: FormatEndpoint,
   request: ReadRequest,
@@ -93,7 +93,8 @@ export function makePlan(
   const limits = outputLimits(key, model, endpoint, info);
   // A first slice that carries all of the output never has to grow.
   const mayGrow = !(limits instanceof GatewayError) && limits.outputLimit > ELASTIC_SLICE_TOKENS;
-  const elastic = mayGrow && isElastic(model, candidates, policy, key, endpoint, request);
+  const growth = growthOf({ policy, speeds }, key, model, candidates, endpoint.format, request);
+  const elastic = mayGrow && growth.elastic;
   const input = new InputEstimate(request, model, usable, exact);
   const lanes = new Lanes({
     format: endpoint.format,
@@ -119,42 +120,11 @@ export function makePlan(
     outputLimit,
     outputLimitMin: Math.min(limits.outputLimitMin, outputLimit),
     elastic,
-    firstOutputTokens: elastic ? ELASTIC_SLICE_TOKENS : Number.MAX_SAFE_INTEGER,
+    hides: growth.hides,
+    speed: growth.speed,
+    firstOutputTokens: elastic ? growth.firstOutputTokens : Number.MAX_SAFE_INTEGER,
     totalMs: totalMs(catalog, policy, reachable, info),
   };
-}
-
-/** Only a stream whose billed output can all be seen can be ended before it outruns what is held. */
-function isElastic(
-  model: Model,
-  targets: readonly Target[],
-  policy: Policy,
-  key: KeyRecord,
-  { format }: FormatEndpoint,
-  { info, body }: ValidRequest,
-): boolean {
-  if (!info.stream || info.choices > 1 || info.hostedTools.length > 0 || isBilledUnseen(body)) return false;
-  if (policy.holds !== 'elastic' && !policy.elasticKeys.includes(key.id)) return false;
-  if (model.visibleOutput !== null) return model.visibleOutput;
-  return targets.every((target) => !mayReasonUnseen(target, format, info));
-}
-
-/**
- * Rejected words of a prediction are billed and not sent; sound is billed by its length, not by its bytes; and a summary of
- * the conversation is billed beside the answer.
- */
-function isBilledUnseen(body: JsonObject): boolean {
-  const { prediction, modalities } = body;
-  if ((prediction ?? null) !== null || (Array.isArray(modalities) && modalities.includes('audio'))) return true;
-  return asksForCompaction(body);
-}
-
-/** A messages target may be known to reason only where it is asked to; any other may do so unless that is turned off. */
-function mayReasonUnseen(target: Target, format: Format, { reasoning }: RequestInfo): boolean {
-  if (target.format === 'messages') {
-    return reasoning === 'on' || (reasoning === 'unsaid' && thinksUnasked(target.upstreamModel));
-  }
-  return reasoning !== 'off' || format === 'messages';
 }
 
 /** The targets that the request can be sent to; the refusal of the first one where there is none. */

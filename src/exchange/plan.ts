@@ -1,6 +1,7 @@
 /** What has been decided about a request from itself and the catalog alone, before anything is held for it. */
 import type { Model, Target } from '../core/model.ts';
 import type { InputEstimate } from '../counting/input-estimate.ts';
+import type { SpeedBound } from './elastic-plan.ts';
 import type { Lanes } from './lanes.ts';
 import type { ValidRequest } from './request.ts';
 
@@ -17,6 +18,10 @@ export interface Plan {
   readonly outputLimitMin: number;
   /** Whether the hold grows with the stream instead of carrying the worst case from the start. */
   readonly elastic: boolean;
+  /** Whether output may be billed that cannot be seen in the stream. */
+  readonly hides: boolean;
+  /** Bounds hidden output by time; only of an elastic hold. */
+  readonly speed: SpeedBound | null;
   /** How much output the hold must carry at first: everything, or for an elastic hold a slice. */
   readonly firstOutputTokens: number;
   /** How long the exchange may take, from acceptance. */

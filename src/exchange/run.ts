@@ -14,7 +14,7 @@ import { FORMATS } from '../wire/formats.ts';
 import type { ParsedBody } from '../wire/json/parse-request.ts';
 import type { StreamPosition } from '../wire/lane.ts';
 import { admit } from './admit.ts';
-import type { AttemptEnd, AttemptFailure } from './attempt.ts';
+import type { AttemptEnd, AttemptFailure } from './attempt-end.ts';
 import { newAttempt, targetSequence } from './attempt-setup.ts';
 import { authenticate } from './authenticate.ts';
 import { Exchange } from './exchange.ts';
@@ -31,7 +31,7 @@ type Complete = AttemptEnd & { readonly kind: 'complete' };
 const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
-  const config = { catalog: gateway.catalog(), policy: gateway.policy() };
+  const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
   const expand = (parsed: ParsedBody) => expandReferences(gateway.ledger, caller.key.id, config.policy, parsed);
   const read = await readRequest(request, config.policy.limits.bodyBytes, expand, config.catalog.withDefaults);

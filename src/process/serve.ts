@@ -32,6 +32,7 @@ import { withFirstSeen } from './first-seen.ts';
 import { type Inspection, inspect } from './inspect.ts';
 import { openKeyholderPage } from './keyholder.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
+import { keepOutputSpeeds } from './output-speeds.ts';
 import { Readiness } from './readiness.ts';
 import { ServingMetrics } from './serving-metrics.ts';
 import { openTelemetry } from './telemetry.ts';
@@ -184,6 +185,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     policy: () => config,
     publicUrl: settings.publicUrl,
   };
+  const speeds = await keepOutputSpeeds(gateway.routing.speeds, ledger, log);
+  parts.defer(() => speeds.stop());
   let stopping = false;
   let draining = false;
   const readiness = new Readiness({ ledger, serving: () => !stopping && maintenance.healthy });

@@ -70,6 +70,17 @@ export interface Meter {
 export interface LaneStream {
   /** Feed upstream bytes as they arrive. */
   push(chunk: Buffer): LaneStep;
+  /**
+   * From now on no frame passes with which the output would come to more than this many bytes: it waits here, with all that
+   * follows. It has been metered; nothing else knows of it yet. Without a call everything passes.
+   */
+  cover(outputBytes: number): void;
+  /** How many bytes wait because they are not covered, or may turn out not to be. */
+  readonly uncoveredBytes: number;
+  /** Whether a whole frame waits. */
+  readonly uncovered: boolean;
+  /** What has waited, as far as it is covered now. */
+  letOut(): LaneStep;
   /** The upstream closed its body cleanly. After it, `state` is never `open`. */
   end(): LaneStep;
   /** The bytes that complete the answer for the client. Only when the state is `complete`; called once. */
@@ -114,4 +125,11 @@ export interface LaneFailure {
   readonly message: string;
   /** The message has words of the provider. */
   readonly quotes: boolean;
+}
+
+/** Two steps as one. */
+export function followedBy(first: LaneStep, second: LaneStep): LaneStep {
+  if (first.forward === null) return second;
+  const forward = second.forward === null ? first.forward : Buffer.concat([first.forward, second.forward]);
+  return { ...second, forward };
 }

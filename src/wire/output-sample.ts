@@ -49,6 +49,14 @@ export class OutputSample {
     this.#closed = true;
   }
 
+  /** The text so far; what follows is collected anew. */
+  take(): string {
+    const text = this.text();
+    this.#length = 0;
+    this.#closed = false;
+    return text;
+  }
+
   text(): string {
     if (!this.#escaped) return this.#bytes.toString('utf8', 0, this.#length);
     for (let end = this.#length; end >= Math.max(0, this.#length - ESCAPE_BYTES_MAX); end--) {

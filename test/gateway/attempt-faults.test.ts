@@ -54,7 +54,17 @@ function tried(stream: Partial<LaneStream>): Tried {
     kind: 'translate',
     requestBody: thrown,
     whole: thrown,
-    stream: () => ({ push: () => OPEN, end: thrown, terminal: thrown, meter: () => METER, ...stream }),
+    stream: () => ({
+      push: () => OPEN,
+      cover: () => {},
+      uncovered: false,
+      uncoveredBytes: 0,
+      letOut: thrown,
+      end: thrown,
+      terminal: thrown,
+      meter: () => METER,
+      ...stream,
+    }),
   };
   const options: AttemptOptions = {
     call: {

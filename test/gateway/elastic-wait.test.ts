@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
-import { assertCut, type CutGateway, cutGateway, elasticRequest, FIRST_TOKENS } from '../support/cut-gateway.ts';
+import { assertCut, type CutGateway, cutGateway, dense, elasticRequest, FIRST_TOKENS } from '../support/cut-gateway.ts';
 import { faultyGateway } from '../support/faulty-gateway.ts';
 import { refusal, say, visit } from '../support/requests.ts';
 import { ClientStream, configText, settled } from '../support/scripted-gateway.ts';
@@ -13,10 +13,10 @@ const { opening, text, closing, keepAlive } = SPEECH.chat;
 const BODY = elasticRequest('chat', UPSTREAM_MODEL);
 /** What one stream holds at first. */
 const SLICE = Buffer.byteLength(JSON.stringify(BODY)) + 32 + FIRST_TOKENS;
-/** Left over beside the first slices; less than any extension needs. */
+/** Left over beside the first slices. */
 const SPARE = 500;
-/** More than the first slice carries. */
-const WORDS = 'all work and no play '.repeat(125);
+/** More than the first slice and what is left over carry. */
+const WORDS = dense(2_600);
 assert.ok(WORDS.length > FIRST_TOKENS + SPARE);
 
 /** A wait that nobody outlasts, so that nothing in these tests is ended by it. */
@@ -63,13 +63,13 @@ describe('a stream that only other holds keep from growing', () => {
   test('[R13] waits, with keep-alives, and goes on when another one ends', async () => {
     const key = await patient.gateway.tokenKey({ budget: String(2 * SLICE + SPARE) });
     const [waiting, other] = [await running(patient, key), await running(patient, key)];
-    waiting.call.chunk(text(WORDS));
-    await waiting.client.until(/no play/);
+    waiting.call.chunk(text('So far so good.') + text(WORDS) + text('and on it goes'));
+    await waiting.client.until(/So far so good/);
     await waiting.client.until(keepAlive);
-    waiting.call.chunk(text('and on it goes'));
     await silentFor(waiting, 3);
     await completes(other);
     await waiting.client.until(/and on it goes/);
+    assert.ok(waiting.client.text.includes(WORDS));
     await completes(waiting);
     assert.ok((await settled(patient.gateway, key)).used > 0);
   });
@@ -103,19 +103,18 @@ describe('a stream that only other holds keep from growing', () => {
     const [slow, other] = [await running(hasty, key), await running(hasty, key)];
     // Enough to ask for more ahead of time, but within the first slice.
     slow.call.chunk(text(WORDS.slice(0, FIRST_TOKENS - 100)));
-    await slow.client.until(/no play/);
+    await slow.client.until((seen) => seen.includes(WORDS.slice(0, FIRST_TOKENS - 100)));
     // So many signs of life take longer than the wait.
     await silentFor(slow, 12);
     await completes(other);
-    slow.call.chunk(text(WORDS.slice(0, 400)) + text('beyond the first slice'));
+    slow.call.chunk(text(WORDS.slice(0, 900)) + text('beyond the first slice'));
     await slow.client.until(/beyond the first slice/);
     await completes(slow);
     await settled(hasty.gateway, key);
   });
 
   test('[R13] where all of them wait for each other, the youngest is cut first, and the others go on', async () => {
-    // What the youngest leaves carries one extension, not two.
-    const budget = 3 * SLICE + 2_000;
+    const budget = 3 * SLICE + 200;
     const key = await patient.gateway.tokenKey({ budget: String(budget) });
     const streams = [await running(patient, key), await running(patient, key), await running(patient, key)] as const;
     const [oldest, middle, youngest] = streams;
@@ -144,7 +143,7 @@ describe('what changes while a stream runs', () => {
     const key = await patient.gateway.creditKey({ credit: nanos(SLICE + SPARE) });
     const stream = await running(patient, key);
     stream.call.chunk(text(WORDS.slice(0, FIRST_TOKENS - 100)));
-    await stream.client.until(/no play/);
+    await stream.client.until((seen) => seen.includes(WORDS.slice(0, FIRST_TOKENS - 100)));
     await patient.gateway.admin.addCredit(key.id, { amount: '1' });
     stream.call.chunk(text(WORDS) + text('carried on'));
     await stream.client.until(/carried on/);

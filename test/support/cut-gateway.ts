@@ -18,10 +18,15 @@ export interface CutGateway extends AsyncDisposable {
 const OUTPUT_LIMIT = 8_000;
 /** What an elastic hold carries at first. */
 export const FIRST_TOKENS = 2_048;
-/** Too little for the first extension. */
+/** Less than a whole extension: the hold grows by it, and no further. */
 const SPARE_TOKENS = 500;
 /** What a body of the format may count for beyond its bytes, with tools. */
 const ADDED_TOKENS_MAX = 32 + 1_024;
+
+/** Text of which no tokenizer is sure to read more than a byte with a token: a count does not make its bound smaller. */
+export function dense(bytes: number): string {
+  return '31415926535897932384626433832795028841971693993751'.repeat(Math.ceil(bytes / 50)).slice(0, bytes);
+}
 
 export async function cutGateway(settings: object = {}): Promise<CutGateway> {
   const provider = await ScriptedServer.start();
@@ -62,7 +67,7 @@ export function elasticRequest(client: Format, model: string, extra: object = {}
   return SPEECH[client].request({ stream: true, model, [limit]: OUTPUT_LIMIT, ...extra });
 }
 
-/** A key whose balance carries the first slice of this request, but no extension of it. */
+/** A key whose balance carries the first slice of this request and `SPARE_TOKENS` more. */
 export function keyForOneSlice(gateway: StartedGateway, body: object): Promise<CreatedKey> {
   const tools = 'tools' in body ? ADDED_TOKENS_MAX : 32;
   const budget = Buffer.byteLength(JSON.stringify(body)) + tools + FIRST_TOKENS + SPARE_TOKENS;
@@ -123,7 +128,7 @@ function assertMessagesCut(all: readonly Event[]): void {
   assert.ok(all.at(-2)?.usage, 'usage');
 }
 
-export function assertBlocksClosed(all: readonly unknown[]): void {
+function assertBlocksClosed(all: readonly unknown[]): void {
   const open = new Set<number>();
   for (const { type, index } of all as Event[]) {
     if (type === 'content_block_start') open.add(index);

@@ -1,4 +1,5 @@
 /** Ends a passed-through chat stream with `finish_reason: "length"`. */
+import { randomUUID } from 'node:crypto';
 import type { TokenCounts } from '../../core/usage.ts';
 import { compact, isObject, type JsonObject } from '../../lib/json.ts';
 import type { EndingFrames, LengthEnding } from '../passthrough/length-ending.ts';
@@ -26,11 +27,12 @@ export class ChatLengthEnding implements LengthEnding {
   }
 
   end(tokens: TokenCounts): EndingFrames {
+    const common = this.#common ?? { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1_000) };
     const chunk = (choices: readonly object[], usage: object | null | undefined): string =>
-      dataFrame(
-        compact({ ...this.#common, object: 'chat.completion.chunk', model: this.#publicModel, choices, usage }),
-      );
-    const choice = { index: 0, delta: {}, logprobs: null, finish_reason: 'length' };
+      dataFrame(compact({ ...common, object: 'chat.completion.chunk', model: this.#publicModel, choices, usage }));
+    // An answer that ends before its first chunk still says whose it is.
+    const delta = this.#common === null ? { role: 'assistant', content: '' } : {};
+    const choice = { index: 0, delta, logprobs: null, finish_reason: 'length' };
     const usage = this.#includeUsage ? chunk([], writeChatTokens(tokens)) : '';
     return { closing: chunk([choice], this.#includeUsage ? null : undefined), terminal: `${usage}data: [DONE]\n\n` };
   }

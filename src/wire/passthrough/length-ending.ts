@@ -3,6 +3,7 @@
  * further. Until then the provider's bytes pass untouched.
  */
 import type { TokenCounts } from '../../core/usage.ts';
+import type { Json } from '../../lib/json.ts';
 import type { StreamPosition } from '../lane.ts';
 import type { FrameView } from '../sse.ts';
 
@@ -11,6 +12,8 @@ export interface LengthEnding {
   /** A frame that is forwarded. */
   observe(frame: FrameView): void;
   end(tokens: TokenCounts, position: StreamPosition | null): EndingFrames;
+  /** The items that were forwarded, where a failure event repeats them. */
+  output?(): Json | undefined;
 }
 
 export interface EndingFrames {

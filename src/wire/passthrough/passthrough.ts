@@ -5,18 +5,20 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
 import type { TokenCounts } from '../../core/usage.ts';
+import { ByteCollector } from '../../lib/byte-collector.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
-import type {
-  Lane,
-  LaneFailure,
-  LaneStep,
-  LaneStream,
-  Meter,
-  StreamPosition,
-  UpstreamParams,
-  WholeAnswer,
+import {
+  followedBy,
+  type Lane,
+  type LaneFailure,
+  type LaneStep,
+  type LaneStream,
+  type Meter,
+  type StreamPosition,
+  type UpstreamParams,
+  type WholeAnswer,
 } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
@@ -83,6 +85,15 @@ function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: Passthr
 
 type State = LaneStep['state'];
 
+/** The first frame that the hold does not cover, as the client would get it, and what has come behind it. */
+interface UncoveredFrame {
+  readonly verdict: Verdict;
+  readonly bytes: Buffer;
+  readonly behind: ByteCollector;
+  /** The upstream has closed its body. */
+  closed: boolean;
+}
+
 export class PassthroughStream implements LaneStream {
   readonly #observer: StreamObserver;
   readonly #ending: LengthEnding | null;
@@ -97,6 +108,10 @@ export class PassthroughStream implements LaneStream {
   #prelude: Buffer | null = null;
   #held: Buffer | null = null;
   #terminal: Buffer | null = null;
+  #covered = Number.POSITIVE_INFINITY;
+  /** The output is not more than this: a frame adds less than its length. Read from the meter where that may matter. */
+  #outputMax = 0;
+  #uncovered: UncoveredFrame | null = null;
 
   /** `ending`: null where the stream will not be ended by this side. */
   constructor(observer: StreamObserver, ending: LengthEnding | null) {
@@ -106,6 +121,10 @@ export class PassthroughStream implements LaneStream {
 
   push(chunk: Buffer): LaneStep {
     if (this.#over) return this.#step(null);
+    if (this.#uncovered !== null) {
+      this.#uncovered.behind.add(chunk);
+      return this.#step(null);
+    }
     this.#splitter.feed(chunk);
     const forward = this.#drain();
     if (!this.#over && this.#splitter.partialLength > PARTIAL_MAX) return this.#step(this.#oversized(forward));
@@ -113,10 +132,10 @@ export class PassthroughStream implements LaneStream {
   }
 
   end(): LaneStep {
-    if (this.#over) return this.#step(null);
+    if (this.#over || this.#closesLater()) return this.#step(null);
     this.#splitter.close();
     const forward = this.#drain();
-    if (!this.#over) {
+    if (!this.#over && !this.#closesLater()) {
       if (this.#observer.finished && this.#observer.closing !== null) {
         this.#terminal = this.#observer.closing;
         this.#state = 'complete';
@@ -125,6 +144,34 @@ export class PassthroughStream implements LaneStream {
       }
     }
     return this.#step(forward);
+  }
+
+  cover(outputBytes: number): void {
+    this.#covered = outputBytes;
+  }
+
+  get uncovered(): boolean {
+    return this.#uncovered !== null;
+  }
+
+  get uncoveredBytes(): number {
+    if (this.#uncovered !== null) return this.#uncovered.bytes.length + this.#uncovered.behind.length;
+    return this.#covered === Number.POSITIVE_INFINITY ? 0 : this.#splitter.partialLength;
+  }
+
+  letOut(): LaneStep {
+    const waiting = this.#uncovered;
+    if (waiting === null || this.#over || this.meter().outputBytes > this.#covered) return this.#step(null);
+    this.#uncovered = null;
+    const { verdict, bytes, behind, closed } = waiting;
+    const frame = new FrameSplitter();
+    frame.feed(bytes);
+    frame.next();
+    this.#edits.cut(0);
+    const kept = this.#act(verdict, frame, 0) || verdict === 'hold';
+    let step = this.#step(kept ? null : bytes);
+    if (!this.#over && behind.length > 0) step = followedBy(step, this.push(behind.whole()));
+    return closed ? followedBy(step, this.end()) : step;
   }
 
   terminal(): Buffer {
@@ -145,8 +192,10 @@ export class PassthroughStream implements LaneStream {
 
   cutShort(tokens: TokenCounts): LaneStep {
     // The provider's own end is here already, or there is nothing to end.
-    if (this.#over || this.#ending === null || this.#observer.finished) return this.end();
+    const finished = this.#observer.finished && this.#uncovered === null;
+    if (this.#over || this.#ending === null || finished) return this.end();
     const { closing, terminal } = this.#ending.end(tokens, this.position());
+    this.#open();
     this.#terminal = Buffer.from(terminal);
     this.#state = 'complete';
     return this.#step(Buffer.from(closing));
@@ -157,7 +206,14 @@ export class PassthroughStream implements LaneStream {
   }
 
   position(): StreamPosition | null {
-    return this.#observer.position?.() ?? null;
+    const position = this.#observer.position?.() ?? null;
+    if (position === null || this.#uncovered === null) return position;
+    // The observer has seen the frame that waits; the client has not.
+    const output = this.#ending?.output?.();
+    return {
+      nextSequence: position.nextSequence - 1,
+      response: () => ({ ...position.response(), ...(output === undefined ? {} : { output }) }),
+    };
   }
 
   get #over(): boolean {
@@ -191,11 +247,38 @@ export class PassthroughStream implements LaneStream {
     return bytes.length === 0 ? null : bytes;
   }
 
-  /** True when the stream is over with this frame, which then is not forwarded. */
+  /** True where nothing is forwarded from this frame on: the stream is over with it, or it has to wait. */
   #take(frame: FrameView): boolean {
     const edits = this.#edits;
     const before = edits.length;
     const verdict = frame.dataLines > 1 ? this.#judgeJoined(frame) : this.#judge(frame, edits);
+    this.#outputMax += frame.end - frame.start;
+    if (this.#outputMax > this.#covered && !this.#isCovered() && verdict !== 'drop' && verdict !== 'failed') {
+      const behind = new ByteCollector();
+      if (frame.end < frame.bytes.length) behind.add(Buffer.from(frame.bytes.subarray(frame.end)));
+      const bytes = Buffer.from(edits.apply(frame.bytes, frame.start, frame.end, before));
+      edits.cut(before);
+      this.#uncovered = { verdict, bytes, behind, closed: false };
+      return true;
+    }
+    return this.#act(verdict, frame, before);
+  }
+
+  /** The end of the stream comes behind a frame that waits. */
+  #closesLater(): boolean {
+    if (this.#uncovered === null) return false;
+    this.#uncovered.closed = true;
+    return true;
+  }
+
+  #isCovered(): boolean {
+    this.#outputMax = this.meter().outputBytes;
+    return this.#outputMax <= this.#covered;
+  }
+
+  /** What a frame is to the stream; `before`: the first of its edits. True when the stream is over with it. */
+  #act(verdict: Verdict, frame: FrameView, before: number): boolean {
+    const edits = this.#edits;
     switch (verdict) {
       case 'neutral':
         return false;

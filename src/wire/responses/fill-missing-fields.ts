@@ -68,6 +68,7 @@ class FillingStream implements LaneStream {
   readonly #rewrite: () => LaneStream;
   #splitter: FrameSplitter | null = new FrameSplitter();
   #seen: Buffer[] = [];
+  #covered = Number.POSITIVE_INFINITY;
 
   constructor(passthrough: LaneStream, rewrite: () => LaneStream) {
     this.#lane = passthrough;
@@ -85,9 +86,27 @@ class FillingStream implements LaneStream {
     this.#splitter = null;
     if (isCompleteEvent(first)) return this.#lane.push(chunk);
     this.#lane = this.#rewrite();
+    this.#lane.cover(this.#covered);
     const bytes = Buffer.concat([...this.#seen, chunk]);
     this.#seen = [];
     return this.#lane.push(bytes);
+  }
+
+  cover(outputBytes: number): void {
+    this.#covered = outputBytes;
+    this.#lane.cover(outputBytes);
+  }
+
+  get uncovered(): boolean {
+    return this.#lane.uncovered;
+  }
+
+  get uncoveredBytes(): number {
+    return this.#lane.uncoveredBytes;
+  }
+
+  letOut(): LaneStep {
+    return this.#lane.letOut();
   }
 
   end(): LaneStep {

@@ -4,7 +4,7 @@
  * as they are up to a bound and read together, so that a short stream costs no parsing.
  */
 import type { TokenCounts } from '../../core/usage.ts';
-import { isObject, parseJson } from '../../lib/json.ts';
+import { isObject, type Json, parseJson } from '../../lib/json.ts';
 import type { LaneStream, StreamPosition } from '../lane.ts';
 import type { EndingFrames, LengthEnding } from '../passthrough/length-ending.ts';
 import type { FrameView } from '../sse.ts';
@@ -33,6 +33,11 @@ export class ResponsesLengthEnding implements LengthEnding {
     const step = this.#rewritten.cutShort?.(tokens, position ?? undefined);
     const terminal = this.#rewritten.terminal().toString();
     return { closing: step?.forward?.toString() ?? '', terminal: position ? repeating(terminal, position) : terminal };
+  }
+
+  output(): Json | undefined {
+    this.#read();
+    return this.#rewritten.position?.()?.response().output;
   }
 
   /** What the stream writes of it is not sent: the client has the provider's own bytes. */

@@ -1,6 +1,7 @@
 /** A translated stream: the target's events in, the client's bytes out. */
 import { GatewayError } from '../../core/conditions.ts';
 import type { TokenCounts } from '../../core/usage.ts';
+import { ByteCollector } from '../../lib/byte-collector.ts';
 import { broken } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -46,6 +47,10 @@ export class TurnMeter {
     }
   }
 
+  get outputBytes(): number {
+    return this.#outputBytes;
+  }
+
   read(): Meter {
     return {
       reported: this.#reported,
@@ -54,6 +59,15 @@ export class TurnMeter {
       ...this.#terms.member(),
     };
   }
+}
+
+/** The first event that the hold does not cover, what follows it of its frame, and what has come behind. */
+interface UncoveredEvents {
+  readonly events: readonly TurnEvent[];
+  readonly frameBytes: number;
+  readonly behind: ByteCollector;
+  /** The upstream has closed its body. */
+  closed: boolean;
 }
 
 /** A frame that has not ended by then is not an event. */
@@ -73,6 +87,8 @@ export class TranslateStream implements LaneStream {
   /** The blocks that have started and not ended. */
   readonly #blocks = new Map<number, 'text' | 'reasoning' | 'tool'>();
   #out = '';
+  #covered = Number.POSITIVE_INFINITY;
+  #uncovered: UncoveredEvents | null = null;
 
   constructor(reader: EventReader, writer: EventWriter, filter: AnswerFilter, meter: TurnMeter) {
     this.#reader = reader;
@@ -82,20 +98,57 @@ export class TranslateStream implements LaneStream {
   }
 
   push(chunk: Buffer): LaneStep {
-    return this.#step(() => {
-      this.#splitter.feed(chunk);
-      this.#drain();
-      if (this.#splitter.partialLength > FRAME_BYTES_MAX) broken('an event is too large.');
-    });
+    return this.#step(() => this.#feed(chunk));
   }
 
   end(): LaneStep {
+    return this.#step(() => this.#close());
+  }
+
+  cover(outputBytes: number): void {
+    this.#covered = outputBytes;
+  }
+
+  get uncovered(): boolean {
+    return this.#uncovered !== null;
+  }
+
+  get uncoveredBytes(): number {
+    if (this.#uncovered !== null) return this.#uncovered.frameBytes + this.#uncovered.behind.length;
+    return this.#covered === Number.POSITIVE_INFINITY ? 0 : this.#splitter.partialLength;
+  }
+
+  letOut(): LaneStep {
     return this.#step(() => {
+      const waiting = this.#uncovered;
+      if (waiting === null || this.#meter.outputBytes > this.#covered) return;
+      this.#uncovered = null;
+      const [first, ...rest] = waiting.events;
+      if (first !== undefined) this.#deliver(first);
+      this.#takeAll(rest);
+      if (waiting.behind.length > 0) this.#feed(waiting.behind.whole());
+      if (waiting.closed) this.#close();
+    });
+  }
+
+  #feed(chunk: Buffer): void {
+    if (this.#uncovered !== null) {
+      this.#uncovered.behind.add(chunk);
+      return;
+    }
+    this.#splitter.feed(chunk);
+    this.#drain();
+    if (this.#splitter.partialLength > FRAME_BYTES_MAX) broken('an event is too large.');
+  }
+
+  #close(): void {
+    if (this.#uncovered === null) {
       this.#splitter.close();
       this.#drain();
-      if (this.#open) this.#takeAll(this.#reader.finish());
-      if (this.#open) this.#fail(brokenStream('The provider ended the stream before the answer was complete.'));
-    });
+    }
+    if (this.#open && this.#uncovered === null) this.#takeAll(this.#reader.finish());
+    if (this.#uncovered !== null) this.#uncovered.closed = true;
+    else if (this.#open) this.#fail(brokenStream('The provider ended the stream before the answer was complete.'));
   }
 
   terminal(): Buffer {
@@ -149,7 +202,7 @@ export class TranslateStream implements LaneStream {
 
   #drain(): void {
     const splitter = this.#splitter;
-    while (this.#open && splitter.next()) {
+    while (this.#open && this.#uncovered === null && splitter.next()) {
       if (splitter.dataLines === 0) {
         const failure = failureInPlainText(splitter, this.#state === 'waiting');
         if (failure !== null) this.#fail(failure);
@@ -162,19 +215,31 @@ export class TranslateStream implements LaneStream {
       if (data.trim() === '') continue;
       this.#takeAll(this.#reader.read(eventName(splitter) || null, data));
     }
+    const behind = splitter.bytes.subarray(splitter.consumed);
+    if (this.#uncovered !== null && behind.length > 0) this.#uncovered.behind.add(Buffer.from(behind));
   }
 
   #takeAll(events: readonly TurnEvent[]): void {
-    for (const event of events) {
+    for (const [place, event] of events.entries()) {
       if (!this.#open) return;
       if (event.type === 'failure') {
         this.#fail(readFailure(event.error, this.#state === 'waiting'));
         return;
       }
       this.#meter.take(event);
-      for (const filtered of this.#filter.apply(event)) this.#write(filtered);
-      if (this.#filter.over && this.#open) this.#write({ type: 'end' });
+      if (this.#meter.outputBytes > this.#covered) {
+        const frameBytes = this.#splitter.end - this.#splitter.start;
+        const behind = new ByteCollector();
+        this.#uncovered = { events: events.slice(place), frameBytes, behind, closed: false };
+        return;
+      }
+      this.#deliver(event);
     }
+  }
+
+  #deliver(event: TurnEvent): void {
+    for (const filtered of this.#filter.apply(event)) this.#write(filtered);
+    if (this.#filter.over && this.#open) this.#write({ type: 'end' });
   }
 
   #write(event: TurnEvent): void {

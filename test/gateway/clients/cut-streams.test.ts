@@ -5,7 +5,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
-import { cutGateway, elasticRequest, FIRST_TOKENS, keyForOneSlice } from '../../support/cut-gateway.ts';
+import { cutGateway, dense, elasticRequest, FIRST_TOKENS, keyForOneSlice } from '../../support/cut-gateway.ts';
 import { settled } from '../../support/scripted-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
@@ -15,8 +15,9 @@ const cut = await cutGateway();
 const { gateway, provider } = cut;
 after(() => cut[Symbol.asyncDispose]());
 
-const WORDS = 'the quick brown fox jumps over the lazy dog '.repeat(60);
-assert.ok(WORDS.length > FIRST_TOKENS);
+/** What the hold carries with what it can grow by, and more behind it. */
+const WORDS = dense(FIRST_TOKENS);
+const BEYOND = dense(3_000);
 
 /** Answers every call with text, or with two tool calls of which the second is never completed, and stays open. */
 function speak(tools: boolean): void {
@@ -27,7 +28,9 @@ function speak(tools: boolean): void {
         ? 'responses'
         : 'chat';
     call.streamHead();
-    for (const frame of numbered(tools ? toolFrames(target) : [...SPEECH[target].opening, SPEECH[target].text(WORDS)]))
+    for (const frame of numbered(
+      tools ? toolFrames(target) : [...SPEECH[target].opening, SPEECH[target].text(WORDS), SPEECH[target].text(BEYOND)],
+    ))
       call.chunk(frame);
   };
 }
@@ -36,7 +39,7 @@ function toolFrames(target: Format): readonly string[] {
   const { begin, piece, end } = TOOL_CALLS[target];
   const head = SPEECH[target].opening.slice(0, target === 'responses' ? 2 : 1);
   const first = '{"text":"whole"}';
-  const calls = [begin(0), piece(0, first), end(0, first), begin(1), piece(1, `{"text":"${WORDS}`)];
+  const calls = [begin(0), piece(0, first), end(0, first), begin(1), piece(1, `{"text":"${WORDS}`), piece(1, BEYOND)];
   return [...head, ...calls].filter((frame) => frame !== '');
 }
 

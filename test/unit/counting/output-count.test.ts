@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PROSE } from '../../../bench/counter-samples.ts';
-import { countOutput } from '../../../src/counting/output-count.ts';
+import type { ExactCount } from '../../../src/counting/exact-count.ts';
+import { OutputCount } from '../../../src/counting/output-count.ts';
 import { OutputSample } from '../../../src/wire/output-sample.ts';
 
 function sampleOf(text: string): OutputSample {
@@ -10,28 +11,73 @@ function sampleOf(text: string): OutputSample {
   return sample;
 }
 
+/** What a counter that answers like this makes of the text. */
+async function counted(answer: ExactCount | null, text: string): Promise<OutputCount> {
+  const output = new OutputCount({ count: async () => answer }, []);
+  await output.count(sampleOf(text));
+  return output;
+}
+
 const COUNTED = { low: 90, likely: 100, high: 110 };
 
 describe('output that nobody reported', () => {
   test('[R68] is the count of the sample, in proportion to all of the text', async () => {
-    const text = PROSE.English;
-    const bytes = Buffer.byteLength(text);
-    const counter = { count: async () => COUNTED };
-    assert.equal(await countOutput(counter, sampleOf(text), bytes, []), 100);
-    assert.equal(await countOutput(counter, sampleOf(text), bytes * 3, []), 300);
+    const bytes = Buffer.byteLength(PROSE.English);
+    const output = await counted(COUNTED, PROSE.English);
+    assert.equal(output.likely(bytes), 100);
+    assert.equal(output.likely(bytes * 3), 300);
   });
 
   test('[R68] is estimated from the sample where no count can be had in time', async () => {
-    const text = PROSE.English;
-    const tokens = await countOutput({ count: async () => null }, sampleOf(text), Buffer.byteLength(text), []);
+    const tokens = (await counted(null, PROSE.English)).likely(Buffer.byteLength(PROSE.English));
     assert.ok(Math.abs(tokens / 188 - 1) < 0.1, `${tokens}`);
   });
 
   test('is not worth a count where it is short, and goes by its length where nothing is known of it', async () => {
     const counter = { count: () => Promise.reject(new Error('must not be asked')) };
-    const tokens = await countOutput(counter, sampleOf('Hello there'), 11, []);
-    assert.ok(tokens >= 1 && tokens <= 4, `${tokens}`);
-    assert.equal(await countOutput(counter, new OutputSample(), 400, []), 100);
-    assert.equal(await countOutput(counter, new OutputSample(), 0, []), 0);
+    const short = new OutputCount(counter, []);
+    await short.count(sampleOf('Hello there'));
+    assert.ok(short.likely(11) >= 1 && short.likely(11) <= 4, `${short.likely(11)}`);
+    const nothing = new OutputCount(counter, []);
+    await nothing.count(new OutputSample());
+    assert.equal(nothing.likely(400), 100);
+    assert.equal(nothing.likely(0), 0);
+  });
+
+  test('[R13] its bound is that of its bytes until it is counted, and of the count and further bytes after that', async () => {
+    const bytes = Buffer.byteLength(PROSE.English);
+    const uncounted = new OutputCount({ count: async () => COUNTED }, []);
+    assert.equal(uncounted.atMost(bytes), bytes);
+    assert.equal(uncounted.bytesWithin(50), 50);
+    const output = await counted(COUNTED, PROSE.English);
+    assert.equal(output.atMost(bytes + 7), 117);
+    assert.equal(output.bytesWithin(117), bytes + 7);
+    const late = await counted(null, PROSE.English);
+    assert.equal(late.atMost(bytes + 7), bytes + 7);
+  });
+
+  test('[R13] text that outgrows a sample is kept for the count, all of it', async () => {
+    const texts: string[] = [];
+    const output = new OutputCount(
+      {
+        count: async ({ texts: { certain } }) => {
+          texts.push(...certain);
+          return COUNTED;
+        },
+      },
+      [],
+    );
+    const sample = new OutputSample();
+    const piece = 'The quick brown fox. '.repeat(50);
+    let whole = '';
+    while (whole.length < 40_000) {
+      sample.addText(piece);
+      whole += piece;
+      output.collect(sample);
+    }
+    await output.count(sample);
+    // At the end of a full sample a few bytes of a piece may be left out: they are bounded by their bytes.
+    const kept = texts.join('').length;
+    assert.ok(kept > whole.length * 0.9 && kept <= whole.length, `${kept} of ${whole.length}`);
   });
 });

@@ -27,7 +27,7 @@ test('a hold ends once: a second end is a fault of the program, and reaches no s
     const { asked, ledger } = countingLedger();
     const admission = new Admission(ledger, NO_LOG, 'hold', 'key', 5n);
     const end = {
-      settle: () => admission.settle(3n, () => settleRequest('key', 'hold', 3n)),
+      settle: () => admission.settle({ amount: 3n, tokens: 0n }, () => settleRequest('key', 'hold', 3n)),
       void: () => admission.void(),
     };
     await end[first]();

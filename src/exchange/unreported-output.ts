@@ -1,0 +1,65 @@
+/** The output of an exchange that nobody has reported: what could be seen by its text, what could not by its time. */
+import type { RequestRecord } from '../core/request-record.ts';
+import { OutputCount } from '../counting/output-count.ts';
+import type { Meter } from '../wire/lane.ts';
+import type { Seen } from './attempt-end.ts';
+import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
+import type { Gateway } from './gateway.ts';
+import type { Plan } from './plan.ts';
+
+/** What the operator reads of a charge for it. */
+export const HIDDEN_OUTPUT = 'output that was not shown is estimated by its time';
+
+export class UnreportedOutput {
+  readonly visible: OutputCount;
+  readonly #gateway: Gateway;
+  readonly #plan: Plan;
+  readonly #record: RequestRecord;
+  /** When the answer had ended, by `performance.now()`; null while it goes on. */
+  #endedAt: number | null = null;
+
+  constructor(gateway: Gateway, plan: Plan, record: RequestRecord) {
+    this.visible = new OutputCount(gateway.counter, plan.targets);
+    this.#gateway = gateway;
+    this.#plan = plan;
+    this.#record = record;
+  }
+
+  /** The answer has ended, and the provider is no longer involved. Its text is counted, off the loop. */
+  async end({ reportedFinal, sample }: Seen): Promise<void> {
+    this.#endedAt ??= performance.now();
+    if (!reportedFinal && sample) await this.visible.count(sample);
+  }
+
+  tokens({ outputBytes }: Meter): number {
+    const visible = this.visible.likely(outputBytes);
+    return visible + Math.max(0, Math.min(this.hidden, this.#plan.outputLimit - visible));
+  }
+
+  /** By the time that the target has worked since it accepted the call. */
+  get hidden(): number {
+    const attempt = this.#record.attempts.at(-1);
+    if (!this.#plan.hides || attempt === undefined || attempt.firstByteAt === null) return 0;
+    const speed = this.#gateway.routing.speeds.hidden(attempt) ?? assumedSpeed(this.#plan);
+    return Math.floor((speed * ((this.#endedAt ?? performance.now()) - attempt.firstByteAt)) / 1_000);
+  }
+
+  /** A complete stream shows how fast its target is. */
+  noteSpeed({ reported, reportedFinal, outputBytes }: Meter): void {
+    const attempt = this.#record.attempts.at(-1);
+    if (!reportedFinal || reported === null || attempt === undefined) return;
+    const now = performance.now();
+    this.#gateway.routing.speeds.note(attempt, {
+      outputTokens: reported.output,
+      visibleTokens: this.visible.likely(outputBytes),
+      firstTokens: ELASTIC_SLICE_TOKENS,
+      sinceAcceptedMs: now - (this.#record.admittedAt ?? now),
+      sinceHeadersMs: now - (attempt.firstByteAt ?? now),
+    });
+  }
+}
+
+/** Where no streams of the target have shown it yet. The operator's figure is for the fastest stream; others are slower. */
+function assumedSpeed({ model, request }: Plan): number {
+  return request.info.reasoning === 'on' ? (model.outputSpeed ?? 0) / 2 : 0;
+}
