@@ -28,7 +28,7 @@ export function dense(bytes: number): string {
   return '31415926535897932384626433832795028841971693993751'.repeat(Math.ceil(bytes / 50)).slice(0, bytes);
 }
 
-export async function cutGateway(settings: object = {}): Promise<CutGateway> {
+export async function cutGateway(settings: object = {}, known: object = {}): Promise<CutGateway> {
   const provider = await ScriptedServer.start();
   const common = { kind: 'openai', base_url: `http://127.0.0.1:${provider.port}/v1`, api_key: 'sk-one-secret-0123' };
   const model = (id: string, providerName: string): object => ({
@@ -38,6 +38,7 @@ export async function cutGateway(settings: object = {}): Promise<CutGateway> {
     max_output_tokens: OUTPUT_LIMIT,
     pricing: { input: 1, output: 4 },
     visible_output: true,
+    ...known,
   });
   const config = {
     providers: {
