@@ -12,10 +12,12 @@ import { DAY_MS } from '../core/time.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type { LedgerAccounts, OtherLimits } from './port-accounts.ts';
+import type { ExtendOutcome, ExtendRequest } from './port-extension.ts';
 import type { LedgerMoney, PurchaseDetails } from './port-money.ts';
 import type { KeptResponse, StoredResponses } from './port-responses.ts';
 
 export type * from './port-accounts.ts';
+export type * from './port-extension.ts';
 export type * from './port-money.ts';
 export type * from './port-responses.ts';
 
@@ -139,29 +141,6 @@ export interface ByLevel {
 export type Unit = 'credit' | 'tokens';
 
 export type ConflictReason = 'other_request' | 'charged_incomplete' | 'reply_not_stored';
-
-export interface ExtendRequest {
-  readonly holdId: string;
-  readonly keyId: string;
-  /** In all. */
-  readonly amount: bigint;
-  /** Where the levels leave less than `amount`, as much as they leave will do down to this; `amount` by default. */
-  readonly amountMin?: bigint;
-  /** For a credit key of an account: the tokens that the amounts stand for. */
-  readonly tokens?: bigint;
-  readonly tokensMin?: bigint;
-}
-
-export type ExtendOutcome =
-  | {
-      readonly kind: 'extended';
-      readonly held: bigint;
-      /** Of a key of an account: how many tokens are held. */
-      readonly heldTokens?: bigint;
-    }
-  | { readonly kind: 'insufficient' }
-  | { readonly kind: 'temporarily_held' }
-  | { readonly kind: 'ended' };
 
 export interface Mark {
   readonly holdId: string;

@@ -83,7 +83,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: what others hold is not looked at',
-    edits: [[APPLY_BATCH, 'IF means - a.reserved < amount THEN', 'IF means < amount THEN']],
+    edits: [[APPLY_BATCH, 'IF means - a.reserved < amount OR', 'IF means < amount OR']],
     tests: [[CONTRACT_POSTGRES, '[R15] credit: too little is insufficient']],
   },
   {
@@ -133,7 +133,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: what others below the root hold is not looked at',
-    edits: [[APPLY_TREE, 'IF means - reserved < wanted THEN', 'IF means < wanted THEN']],
+    edits: [[APPLY_TREE, 'IF means - reserved < wanted OR', 'IF means < wanted OR']],
     tests: [[CONTRACT_POSTGRES, 'the first level that refuses decides']],
   },
   {
