@@ -49,7 +49,7 @@ export function statementContract(open: OpenBooks): void {
     assert.deepEqual(figures(february), {
       opening: 0n,
       closing: 970n,
-      entries: ['purchase first 1000'],
+      entries: ['purchase gateway:first 1000'],
       usage: ['one 1 30'],
     });
     const march = await statementOf(bench, keyId, MARCH, APRIL);
@@ -140,7 +140,7 @@ export function statementContract(open: OpenBooks): void {
     assert.deepEqual(figures(await statementOf(bench, loneKey, FEBRUARY, MARCH)), {
       opening: 0n,
       closing: 0n,
-      entries: ['purchase first 40', 'transfer_out join -25'],
+      entries: ['purchase gateway:first 40', 'transfer_out join -25'],
       usage: ['one 1 15'],
     });
     assert.equal((await bench.ledger.statement(budgetKey, FEBRUARY, MARCH)).kind, 'refused');
