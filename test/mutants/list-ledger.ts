@@ -230,16 +230,48 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'a key carries what its accounts allow']],
   },
   {
+    name: 'PostgreSQL: a repeat of a key is refused by its limits on tokens and parallel requests',
+    edits: [
+      [
+        'ledger/migrations/postgres/functions.sql',
+        'AND repeated IS NULL AND amount IS NULL\n        AND o.h IS NOT NULL THEN',
+        'AND amount IS NULL AND o.h IS NOT NULL THEN',
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'a repeat is asked for its place in requests per minute']],
+  },
+  {
+    name: 'PostgreSQL: a repeat of a key below an account is refused by limits on tokens and parallel requests',
+    edits: [
+      [
+        'ledger/migrations/postgres/functions.sql',
+        'IF o.h IS NOT NULL AND repeated IS NULL AND obstacle IS NULL THEN',
+        'IF o.h IS NOT NULL AND obstacle IS NULL THEN',
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'a repeat is asked for its place in requests per minute']],
+  },
+  {
+    name: 'PostgreSQL: a refund is looked for at whoever pays now',
+    edits: [['ledger/postgres/money.ts', '(await findRefund(query, keyId, chargeId, entryId)) ??', '']],
+    tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
+  },
+  {
+    name: 'SQLite: a refund is looked for at whoever pays now',
+    edits: [['ledger/sqlite/money.ts', 'findRefund(accounts, keyId, chargeId, entryId) ??', '']],
+    tests: [['test/contract/sqlite.test.ts', 'a refund that is sent again after the key joined']],
+  },
+  {
     name: 'SQLite: a slot that one account took stays taken where the next one refuses',
     edits: [
       [
         'ledger/sqlite/admit.ts',
-        "if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };",
-        "if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };\n      accounts.rates.takeRequest(account.id, window, nowMs);",
+        'if (retryAfterMs === 0) continue;',
+        'if (retryAfterMs === 0) {\n      accounts.rates.takeRequest(node.account.id, node.window, nowMs);\n      continue;\n    }',
       ],
       [
         'ledger/sqlite/admit.ts',
-        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, window, accounts.nowMs);',
+        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.nowMs);',
         '',
       ],
     ],
