@@ -164,7 +164,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ledger,
     clock,
     upstream,
-    routing: newRoutingState(clock),
+    routing: newRoutingState(clock.steady),
     keys: new KeyCache(ledger, options.installationSecret),
     inFlight: new InFlight(ledger),
     counter,

@@ -154,7 +154,13 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the rate limit of an account does not count',
-    edits: [[APPLY_TREE, 'CONTINUE WHEN n.rpm_limit IS NULL;', 'CONTINUE;']],
+    edits: [
+      [
+        APPLY_TREE,
+        'CONTINUE WHEN n.rpm_limit IS NULL;\n              n.rate_next',
+        'CONTINUE;\n              n.rate_next',
+      ],
+    ],
     tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
   },
   {
@@ -221,7 +227,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: limits of accounts on tokens and parallel requests are not asked',
-    edits: [[APPLY_TREE, '(n.tpm_limit IS NOT NULL OR n.parallel_limit IS NOT NULL)', 'false']],
+    edits: [[APPLY_TREE, 'CONTINUE WHEN n.tpm_limit IS NULL AND n.parallel_limit IS NULL;', 'CONTINUE;']],
     tests: [[CONTRACT_POSTGRES, 'limits of accounts count every key below them']],
   },
   {
@@ -257,6 +263,27 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
   },
   {
+    name: 'SQLite: a clock that jumps ahead ends holds and leases',
+    edits: [
+      [
+        'ledger/sqlite/maintenance.ts',
+        'const { sql, steadyMs } = accounts;',
+        'const { sql, nowMs: steadyMs } = accounts;',
+      ],
+    ],
+    tests: [['test/contract/sqlite.test.ts', 'a clock that jumps ahead ends no hold']],
+  },
+  {
+    name: 'SQLite: a clock that jumps ahead opens rate limits',
+    edits: [['ledger/sqlite/engine.ts', 'const steady = clock.steady ?? clock;', 'const steady = clock;']],
+    tests: [['test/contract/sqlite.test.ts', 'a clock that jumps ahead ends no hold']],
+  },
+  {
+    name: 'the calendar of a process stays behind a clock that jumps ahead',
+    edits: [['core/clock.ts', 'if (aheadMs <= JUMP_MS) return', 'if (aheadMs <= 1e12) return']],
+    tests: [['test/unit/core/clock.test.ts', 'follows a wall clock that jumps ahead']],
+  },
+  {
     name: 'SQLite: a refund is looked for at whoever pays now',
     edits: [['ledger/sqlite/money.ts', 'findRefund(accounts, keyId, chargeId, entryId) ??', '']],
     tests: [['test/contract/sqlite.test.ts', 'a refund that is sent again after the key joined']],
@@ -271,7 +298,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
       ],
       [
         'ledger/sqlite/admit.ts',
-        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.nowMs);',
+        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.steadyMs);',
         '',
       ],
     ],

@@ -27,7 +27,7 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/account-cache.ts',
-        'if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.nowMs);',
+        'if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.steadyMs);',
         '',
       ],
     ],
@@ -35,7 +35,11 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'tokens are counted at accounts alone',
     edits: [
-      ['sqlite/account-cache.ts', 'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.nowMs);', ''],
+      [
+        'sqlite/account-cache.ts',
+        'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);',
+        '',
+      ],
     ],
   },
   {

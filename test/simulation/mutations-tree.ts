@@ -149,7 +149,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
       ],
       [
         'sqlite/admit.ts',
-        '  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.nowMs);\n',
+        '  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.steadyMs);\n',
         '',
       ],
     ],

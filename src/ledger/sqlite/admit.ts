@@ -107,7 +107,7 @@ function heldEarlier(
 
 /** By the limits on requests per minute, from the key upwards; null where none refuses. */
 function rateRefusal(accounts: AccountCache, { key, window, path }: Account): AdmitOutcome | null {
-  const { nowMs } = accounts;
+  const { steadyMs: nowMs } = accounts;
   if (key.rpmLimit !== null) {
     window.advance(nowMs);
     const retryAfterMs = window.waitMs(key.rpmLimit, nowMs);
@@ -127,9 +127,9 @@ function rateRefusal(accounts: AccountCache, { key, window, path }: Account): Ad
 /** Once no rate limit refuses the request: a slot at every level that limits requests. */
 function takeRateSlots(accounts: AccountCache, { key, window, path }: Account): void {
   for (const { account, window: above } of path?.nodes ?? NO_NODES) {
-    if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.nowMs);
+    if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.steadyMs);
   }
-  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.nowMs);
+  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.steadyMs);
 }
 
 type LoadRefusal = Omit<Extract<AdmitOutcome, { kind: 'tokens_limited' | 'parallel_limited' }>, 'rate'>;
@@ -159,7 +159,7 @@ function decideLoad(
 ): LoadDecision | null {
   if (tpmLimit !== null) {
     const tooLarge = inputTokens > tpmLimit;
-    const { nowMs } = accounts;
+    const { steadyMs: nowMs } = accounts;
     const retryAfterMs = tooLarge
       ? RATE_WINDOW_MS
       : accounts.rates.tokensOf(id, nowMs).waitMs(tpmLimit, inputTokens, nowMs);
@@ -172,8 +172,8 @@ function decideLoad(
 function rateNow(accounts: AccountCache, account: Account): RateState | null {
   const limit = account.key.rpmLimit;
   if (limit === null) return null;
-  account.window.advance(accounts.nowMs);
-  return account.window.state(limit, accounts.nowMs);
+  account.window.advance(accounts.steadyMs);
+  return account.window.state(limit, accounts.steadyMs);
 }
 
 function placeHold(
@@ -184,7 +184,7 @@ function placeHold(
   { amount, tokens }: { readonly amount: bigint; readonly tokens: bigint },
   claimName: string | null,
 ): Hold {
-  const heldAtMs = accounts.nowMs;
+  const { nowMs: heldAtMs, steadyMs: steadyAtMs } = accounts;
   const hold: Hold = {
     keyId: account.key.id,
     id,
@@ -194,7 +194,8 @@ function placeHold(
     path: account.path === null ? null : account.path.text,
     waiting: false,
     heldAtMs,
-    expiresAtMs: heldAtMs + ttlMs,
+    steadyAtMs,
+    expiresAtMs: steadyAtMs + ttlMs,
     claimName,
     markNumber: 0,
     markCharge: null,

@@ -110,6 +110,8 @@ export const FAMILIES = {
   gateway_request_log_buffered: gauge('Requests that wait to be stored in it.', []),
   gateway_audit_ok: gauge('1 when the last audit found nothing wrong; absent before the first.', []),
   gateway_audit_timestamp_seconds: gauge('When that audit ended.', []),
+  gateway_clock_jumps_total: counter('How often the clock of the machine jumped ahead by more than a second.', []),
+  gateway_clock_ahead_seconds: gauge('How far the time of the gateway is ahead of a clock that was set back.', []),
   gateway_ready: gauge('1 while /readyz is a 200.', []),
   gateway_data_disk_free_bytes: gauge('Free space where the data folder is.', []),
   gateway_data_disk_bytes: gauge('All space there.', []),

@@ -7,7 +7,7 @@ const booked = { amount: 100n, expiresAtMs: null, atMs: 5_000 };
 
 test('[F49] "first" of an earlier release is the credit that the key was created with, and no purchase of an operator', () => {
   assert.match(wrongRepeat(booked, given, 5_000) ?? '', /"first" is the credit that the key was created with/);
-  // One that an operator chose later, and one of an account, are repeated as any other.
+  // One that an operator chose later, and one of an account, are repeated as others are.
   assert.equal(wrongRepeat(booked, given, 4_000), null);
   assert.equal(wrongRepeat(booked, given, null), null);
   assert.equal(wrongRepeat(booked, { ...given, entryId: 'invoice' }, 5_000), null);
