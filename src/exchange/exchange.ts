@@ -305,6 +305,7 @@ export class Exchange implements InFlightExchange {
     const { record } = this;
     record.settlement = 'charge';
     record.charged = charge.amount;
+    record.owed = charge.owed;
     record.usage = charge.usage;
     record.costNanos = charge.costNanos;
     record.providerCostNanos = charge.providerCostNanos;

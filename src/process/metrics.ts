@@ -19,6 +19,7 @@ export interface MetricsSources {
   readonly serving: Pick<Serving, 'metrics' | 'ready'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   readonly audits: { readonly last: LastAudit | null };
+  readonly alerts: { readonly keysBelowCost: number | null };
   readonly clock: Pick<ClockWatch, 'reading'>;
 }
 
@@ -40,12 +41,14 @@ export async function scrape(sources: MetricsSources): Promise<string> {
   return renderMetrics(reading);
 }
 
-async function processReading({ settings, serving, audits, clock }: MetricsSources): Promise<Reading> {
+async function processReading({ settings, serving, audits, alerts, clock }: MetricsSources): Promise<Reading> {
   const { last } = audits;
+  const { keysBelowCost } = alerts;
   const { user, system } = process.cpuUsage();
   return {
     ...(await filesReading()),
     ...(await diskReading(settings.dataDir)),
+    ...(keysBelowCost !== null && { gateway_keys_below_cost: one(keysBelowCost) }),
     ...clock.reading(),
     ...(last && { gateway_audit_ok: one(last.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(last.atMs / 1_000) }),
     gateway_ready: one((await serving.ready()) ? 1 : 0),

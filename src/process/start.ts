@@ -140,6 +140,7 @@ export async function startGateway(
     trail: data.operators,
     policy: () => serving.catalog().alerts,
     providers: async () => (await serving.inspect()).providers,
+    shortfalls: async () => (await serving.inspect()).shortfalls,
     installationSecret: secret,
     log,
     nowMs: () => clock.nowMs(),
@@ -199,7 +200,7 @@ export async function startGateway(
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
-    metrics: () => scrape({ settings, serving, ledger, audits, clock: clockWatch }),
+    metrics: () => scrape({ settings, serving, ledger, audits, alerts, clock: clockWatch }),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());

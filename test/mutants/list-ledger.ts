@@ -263,6 +263,42 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
   },
   {
+    name: 'SQLite: entries of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
+    tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'SQLite: charges of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
+    tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'SQLite: entries of the next time are in the statement',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
+    tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'PostgreSQL: entries of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
+    tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'PostgreSQL: charges of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
+    tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'PostgreSQL: entries of the next time are in the statement',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
+    tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
+  },
+  {
     name: 'SQLite: a clock that jumps ahead ends holds and leases',
     edits: [
       [
