@@ -8,6 +8,7 @@ import { seal, unseal } from '../operators/secrets.ts';
 import { type Alert, type AlertType, alertId } from './alert.ts';
 import type { ChangeTrail } from './change-watch.ts';
 import { Deliverer, type DelivererOptions } from './deliverer.ts';
+import { MarginWatch, type Shortfall, shortfallAlerts } from './margin-watch.ts';
 import type { AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
 import { ProviderWatch, type WatchedProvider } from './provider-watch.ts';
 import { UsageWatch, type WatchedLedger } from './usage-watch.ts';
@@ -21,6 +22,8 @@ export interface AlertsOptions {
   readonly policy: () => AlertPolicy | null;
   /** How this gateway sees its providers. */
   readonly providers: () => Promise<readonly WatchedProvider[]>;
+  /** What charges of this gateway fell short of. */
+  readonly shortfalls?: () => Promise<readonly Shortfall[]>;
   readonly installationSecret: string;
   readonly log: Log;
   nowMs(): number;
@@ -48,6 +51,7 @@ export class Alerts {
   readonly #options: AlertsOptions;
   readonly #owner = randomUUID();
   readonly #usage: UsageWatch;
+  readonly #margin: MarginWatch;
   readonly #providers = new ProviderWatch();
   readonly #deliverer: Deliverer;
   #timer: NodeJS.Timeout | null = null;
@@ -61,6 +65,7 @@ export class Alerts {
   constructor(options: AlertsOptions) {
     this.#options = options;
     this.#usage = new UsageWatch(options.ledger, options.store, options.trail);
+    this.#margin = new MarginWatch(options.ledger);
     this.#deliverer = new Deliverer({
       store: options.store,
       policy: options.policy,
@@ -73,6 +78,11 @@ export class Alerts {
 
   get enabled(): boolean {
     return this.#options.policy() !== null;
+  }
+
+  /** As of the last look of the gateway that watches; null on the others. */
+  get keysBelowCost(): number | null {
+    return this.#margin.keysBelowCost;
   }
 
   /** Watches until it is closed. */
@@ -104,15 +114,21 @@ export class Alerts {
     if (!this.enabled) return;
     const { store, log, nowMs, providers } = this.#options;
     for (const alert of this.#providers.look(await providers(), nowMs())) await this.#raise(alert);
+    for (const alert of shortfallAlerts((await this.#options.shortfalls?.()) ?? [], nowMs())) await this.#raise(alert);
     const watching = await this.watches();
-    if (watching && !this.#watching) this.#usage.forget();
+    if (watching !== this.#watching) {
+      this.#usage.forget();
+      this.#margin.forget();
+    }
     this.#watching = watching;
     if (watching) {
       try {
         for (const alert of await this.#usage.look(nowMs())) await this.#raise(alert);
+        for (const alert of await this.#margin.look(nowMs())) await this.#raise(alert);
       } catch (err) {
         // What it has seen counts for nothing until it is stored.
         this.#usage.forget();
+        this.#margin.forget();
         log.error({ err }, 'balances could not be watched; it is tried again');
       }
     }

@@ -161,6 +161,8 @@ export class RequestRecord {
   settlement: 'charge' | 'void' | null = null;
   /** In the key's unit; null where nothing was charged. */
   charged: bigint | null = null;
+  /** What was charged, and what the hold did not cover of it. */
+  owed: bigint | null = null;
   usage: Usage | null = null;
   costNanos: bigint | null = null;
   providerCostNanos: bigint | null = null;

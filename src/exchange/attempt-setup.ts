@@ -42,7 +42,7 @@ export function targetSequence(gateway: Gateway, exchange: Exchange): TargetSequ
     keyId: exchange.keyId,
     conversation: policy.routing.cacheAffinity ? () => conversationOf(exchange.request, plan.request) : null,
     state: gateway.routing,
-    clock: gateway.clock,
+    clock: gateway.clock.steady ?? gateway.clock,
   });
 }
 

@@ -138,7 +138,7 @@ export class Exchange implements InFlightExchange {
 
   /** The first content of the answer is there. */
   answered(): void {
-    this.#firstByteMs = this.#gateway.clock.nowMs() - this.request.receivedAtMs;
+    this.#firstByteMs = this.#ageMs;
   }
 
   /** Between two attempts; over at once when the exchange is stopped. */
@@ -157,9 +157,14 @@ export class Exchange implements InFlightExchange {
     this.#stop(reason);
   }
 
+  /** How long ago the request arrived, however the clock of the machine was set meanwhile. */
+  get #ageMs(): number {
+    return Math.floor(performance.now() - this.record.receivedAt);
+  }
+
   /** How long it may take from now on. */
   leftMs(): number {
-    return Math.max(0, this.plan.totalMs - (this.#gateway.clock.nowMs() - this.request.receivedAtMs));
+    return Math.max(0, this.plan.totalMs - this.#ageMs);
   }
 
   expire(): void {
@@ -305,6 +310,7 @@ export class Exchange implements InFlightExchange {
     const { record } = this;
     record.settlement = 'charge';
     record.charged = charge.amount;
+    record.owed = charge.owed;
     record.usage = charge.usage;
     record.costNanos = charge.costNanos;
     record.providerCostNanos = charge.providerCostNanos;
@@ -349,7 +355,7 @@ export class Exchange implements InFlightExchange {
       outcome,
       source: charge.usage.source,
       tokens: charge.usage.tokens,
-      durationMs: this.#gateway.clock.nowMs() - this.request.receivedAtMs,
+      durationMs: this.#ageMs,
     };
   }
 

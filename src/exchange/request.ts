@@ -37,7 +37,6 @@ export interface ClientRequest<E extends Endpoint = Endpoint> {
   /** As the client wrote it, without the query: part of the idempotency fingerprint. */
   readonly path: string;
   readonly headers: RequestHeaders;
-  readonly receivedAtMs: number;
   /** Behind the operator's own proxies, as they tell it; empty where nobody does. An IPv4 address is written as one. */
   readonly clientAddress: string;
   /** What becomes of it; each stage notes what it knows. */

@@ -157,8 +157,7 @@ async function serve<E extends Endpoint>(
   response: ServerResponse,
 ): Promise<void> {
   const requestId = newRequestId();
-  const receivedAtMs = gateway.clock.nowMs();
-  const record = new RequestRecord(requestId, endpoint, receivedAtMs);
+  const record = new RequestRecord(requestId, endpoint, gateway.clock.nowMs());
   const reply = new Reply(response, record, endpoint, endpoint.envelope);
   gateway.inFlight.requestStarted();
   try {
@@ -168,7 +167,6 @@ async function serve<E extends Endpoint>(
       originMode,
       origin: requestOrigin(incoming, secure),
       path: pathOf(incoming),
-      receivedAtMs,
       record,
     });
     await operation(gateway, request, reply);

@@ -15,7 +15,6 @@ export interface RequestContext<E extends Endpoint> {
   readonly originMode: Mode;
   readonly origin: string | null;
   readonly path: string;
-  readonly receivedAtMs: number;
   readonly record: RequestRecord;
 }
 
@@ -27,7 +26,6 @@ export class HttpRequest<E extends Endpoint> implements ClientRequest<E> {
   readonly origin: string | null;
   readonly path: string;
   readonly headers: RequestHeaders;
-  readonly receivedAtMs: number;
   readonly record: RequestRecord;
   readonly #incoming: IncomingRequest;
   readonly #proxies: TrustedProxies | null;
@@ -39,7 +37,6 @@ export class HttpRequest<E extends Endpoint> implements ClientRequest<E> {
     this.origin = context.origin;
     this.path = context.path;
     this.headers = incoming.headers;
-    this.receivedAtMs = context.receivedAtMs;
     this.record = context.record;
     this.#incoming = incoming;
     this.#proxies = proxies;

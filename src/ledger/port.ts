@@ -28,6 +28,9 @@ export const BUDGET_REST_MAX = BUDGET_REST_TOKENS - 1n;
 /** `retryAfterMs` of a budget that never renews itself. */
 export const NO_PERIOD_RETRY_MS = DAY_MS;
 
+/** What the ids of entries begin with that the gateway names itself: nobody else may choose such an id. */
+export const OWN_ENTRY_PREFIX = 'gateway:';
+
 /** How often the progress of a live hold is marked, so that no more than a second of it is lost with its process. */
 export const MARK_INTERVAL_MS = 800;
 

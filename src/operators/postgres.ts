@@ -1,4 +1,5 @@
 /** The operators' store in the database that all gateways share: a token that one of them revokes ends at every one. */
+import { ADVISORY_LOCKS } from '../core/advisory-locks.ts';
 import { asStoreError } from '../ledger/errors.ts';
 import type { OperatorStore } from './port.ts';
 import { type Row, type SqlEngine, SqlOperatorStore, type Value } from './sql-store.ts';
@@ -8,9 +9,6 @@ export interface PostgresConnection {
   transaction<T>(mode: string, work: (query: PostgresConnection['query']) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
-
-/** Only one process at a time changes the schema. */
-const MIGRATION_LOCK = 0x6a7e_3a12;
 
 /** Each only adds to what the ones before have made. */
 const MIGRATIONS: readonly string[] = [
@@ -132,7 +130,7 @@ async function migrate(connection: PostgresConnection): Promise<void> {
   if ((await versionIn((sql) => connection.query(sql))) >= MIGRATIONS.length) return;
   await connection.transaction('', async (query) => {
     await query('SET LOCAL lock_timeout = 0');
-    await query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.operatorMigration]);
     const version = await versionIn(query);
     for (const sql of MIGRATIONS.slice(version)) await query(sql);
     await query(`CREATE TABLE IF NOT EXISTS gateway.operator_schema (version integer PRIMARY KEY)`);

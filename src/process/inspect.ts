@@ -6,6 +6,7 @@ import { modelReport } from '../config/model-report.ts';
 import { policyView } from '../config/settings-view.ts';
 import type { Model } from '../core/model.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
+import { addedUp, type KeyShortfall } from '../observe/shortfalls.ts';
 import type { CircuitState } from '../routing/circuit-breaker.ts';
 import type { RoutingState } from '../routing/state.ts';
 
@@ -14,17 +15,19 @@ export interface Inspection {
   readonly models: readonly ModelStateView[];
   readonly providers: readonly ProviderStateView[];
   readonly policy: Readonly<Record<string, unknown>>;
+  readonly shortfalls: readonly KeyShortfall[];
 }
 
 /** No key has this id: what is asked with it is what counts for all of them. */
 const ALL_KEYS = '';
 
-export function inspect(config: Config, routing: RoutingState): Inspection {
+export function inspect(config: Config, routing: RoutingState, shortfalls: readonly KeyShortfall[]): Inspection {
   const { catalog } = config;
   return {
     models: modelStates(catalog),
     providers: [...catalog.providers.values()].map((provider) => providerState(provider, catalog, routing)),
     policy: policyView(config),
+    shortfalls,
   };
 }
 
@@ -121,12 +124,12 @@ const HEALTHS = ['ok', 'degraded', 'down'] as const;
 /** Workers judge for themselves: of each target, what the one says that thinks worst of it. */
 export function worstOf(inspections: readonly Inspection[]): Inspection {
   const [first, ...others] = inspections;
-  if (first === undefined) return { models: [], providers: [], policy: {} };
+  if (first === undefined) return { models: [], providers: [], policy: {}, shortfalls: [] };
   const providers = first.providers.map((provider) => {
     const same = others.flatMap((other) => other.providers.find(({ name }) => name === provider.name) ?? []);
     return same.reduce(worse, provider);
   });
-  return { ...first, providers };
+  return { ...first, providers, shortfalls: addedUp(inspections.map(({ shortfalls }) => shortfalls)) };
 }
 
 function worse(a: ProviderStateView, b: ProviderStateView): ProviderStateView {

@@ -7,6 +7,7 @@ import { readFileLimit } from '../config/file-limit.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { readVersion } from '../lib/version.ts';
 import { merged, ofWorker, type Reading } from '../observe/metrics/reading.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import type { Serving } from './serve.ts';
 import { ledgerReading, one } from './serving-metrics.ts';
 
@@ -18,6 +19,8 @@ export interface MetricsSources {
   readonly serving: Pick<Serving, 'metrics' | 'ready'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   readonly audits: { readonly last: LastAudit | null };
+  readonly alerts: { readonly keysBelowCost: number | null };
+  readonly clock: Pick<ClockWatch, 'reading'>;
 }
 
 /** Unavailable where a worker does not answer: a sum without it would look like a restart. */
@@ -38,12 +41,15 @@ export async function scrape(sources: MetricsSources): Promise<string> {
   return renderMetrics(reading);
 }
 
-async function processReading({ settings, serving, audits }: MetricsSources): Promise<Reading> {
+async function processReading({ settings, serving, audits, alerts, clock }: MetricsSources): Promise<Reading> {
   const { last } = audits;
+  const { keysBelowCost } = alerts;
   const { user, system } = process.cpuUsage();
   return {
     ...(await filesReading()),
     ...(await diskReading(settings.dataDir)),
+    ...(keysBelowCost !== null && { gateway_keys_below_cost: one(keysBelowCost) }),
+    ...clock.reading(),
     ...(last && { gateway_audit_ok: one(last.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(last.atMs / 1_000) }),
     gateway_ready: one((await serving.ready()) ? 1 : 0),
     gateway_workers: one(settings.workers),

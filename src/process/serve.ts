@@ -24,6 +24,7 @@ import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
 import type { RequestLogAppender } from '../observe/request-log/store.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
+import { Shortfalls } from '../observe/shortfalls.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { createServerTransport } from '../transport/create-server.ts';
@@ -161,6 +162,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => telemetry?.close());
 
   const metrics = new ServingMetrics(settings.metricsPerKey);
+  const shortfalls = new Shortfalls();
   const gateway: Gateway = {
     ledger,
     clock,
@@ -174,6 +176,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     observer: observers(
       [
         metrics.requests,
+        shortfalls,
         new AccessLog(log, () => config.accessLog),
         ...(requestLog === undefined ? [] : [requestLog]),
         ...(telemetry === null ? [] : [telemetry]),
@@ -238,7 +241,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     secure: tls !== null,
     catalog: () => namesOf(config),
     running: async () => gateway.inFlight.running(),
-    inspect: async () => inspect(config, gateway.routing),
+    inspect: async () => inspect(config, gateway.routing, shortfalls.list(clock.nowMs())),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),

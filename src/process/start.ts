@@ -25,6 +25,7 @@ import { openLog } from '../observe/log.ts';
 import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys } from './banner.ts';
+import { watchClock } from './clock-watch.ts';
 import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
@@ -129,6 +130,8 @@ export async function startGateway(
 
   const lists = { settings, env, documents: ledger };
   const clock = systemClock();
+  const clockWatch = watchClock(clock, log);
+  parts.defer(() => clockWatch.close());
   const data = openOperatorData(settings, secret, clock);
   parts.defer(() => data.close());
   const alerts = new Alerts({
@@ -137,6 +140,7 @@ export async function startGateway(
     trail: data.operators,
     policy: () => serving.catalog().alerts,
     providers: async () => (await serving.inspect()).providers,
+    shortfalls: async () => (await serving.inspect()).shortfalls,
     installationSecret: secret,
     log,
     nowMs: () => clock.nowMs(),
@@ -196,7 +200,7 @@ export async function startGateway(
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
-    metrics: () => scrape({ settings, serving, ledger, audits }),
+    metrics: () => scrape({ settings, serving, ledger, audits, alerts, clock: clockWatch }),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());

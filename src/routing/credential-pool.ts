@@ -18,10 +18,13 @@ interface Pool {
 
 export class CredentialPools {
   readonly #clock: Clock;
+  readonly #calendar: Clock;
   readonly #pools = new Map<string, Pool>();
 
-  constructor(clock: Clock) {
+  /** `calendar`: for the time of a refusal, which operators read. */
+  constructor(clock: Clock, calendar = clock) {
     this.#clock = clock;
+    this.#calendar = calendar;
   }
 
   /**
@@ -63,7 +66,7 @@ export class CredentialPools {
 
   /** The provider does not accept a credential of it. */
   noteRefused(provider: CredentialOwner): void {
-    this.#pool(provider.name).refusedAtMs = this.#clock.nowMs();
+    this.#pool(provider.name).refusedAtMs = this.#calendar.nowMs();
   }
 
   refusedAtMs(provider: CredentialOwner): number | null {

@@ -15,10 +15,12 @@ export interface RoutingState {
 }
 
 export function newRoutingState(clock: Clock, random: () => number = Math.random): RoutingState {
+  // Pauses last a time, however the clock of the machine is set meanwhile.
+  const steady = clock.steady ?? clock;
   return {
-    health: new Health(clock),
-    credentials: new CredentialPools(clock),
-    retries: new RetryBudget(clock),
+    health: new Health(steady),
+    credentials: new CredentialPools(steady, clock),
+    retries: new RetryBudget(steady),
     speeds: new OutputSpeeds(),
     random,
   };

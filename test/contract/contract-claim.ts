@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredReply } from '../../src/ledger/port.ts';
-import { Bench, type OpenBooks, settleRequest } from './fixtures.ts';
+import { admitRequest, Bench, newAccount, newKey, type OpenBooks, settleRequest } from './fixtures.ts';
 
 const CLAIM = { claim: { name: 'order 7', fingerprint: 'f1' } };
 const OTHER = { claim: { name: 'order 7', fingerprint: 'f2' } };
@@ -127,6 +127,37 @@ export function claimContract(open: OpenBooks): void {
     await bench.ledger.settle(settleRequest(keyId, holdId, 10n, { reply: reply('all') }));
     assert.equal((await bench.admit(keyId, 1n, OTHER))[1].kind, 'replay');
     assert.equal((await bench.admit(keyId, 1n, CLAIM))[1].kind, 'conflict');
+    await bench.close();
+  });
+
+  test('[R75] a repeat is asked for its place in requests per minute and for no other limit, at no level', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const org = newAccount({ rpmLimit: 5, tpmLimit: 100, parallelLimit: 1 });
+    await ledger.createAccount(org);
+    await ledger.addAccountCredit(org.id, 'invoice', 10n, null);
+    const limits = { rpmLimit: 5, tpmLimit: 100, parallelLimit: 1 };
+    const { id: below } = await ledger.createKey(newKey({ accountId: org.id, ...limits }));
+    for (const keyId of [await bench.creditKey(10n, limits), below]) {
+      const ask = async (holdId: string, name: string) =>
+        ledger.admit(
+          admitRequest(keyId, holdId, 10n, {
+            claim: { name, fingerprint: 'f' },
+            hold: { id: holdId, amount: 10n, amountMin: 10n, ttlMs: 600_000, inputTokens: 100 },
+          }),
+        );
+      const rate = (remaining: number) => ({ limit: 5, remaining, resetMs: 60_000 });
+      assert.equal((await ask('h1', 'a')).kind, 'admitted');
+      // It holds all credit, tokens and places there are.
+      assert.deepEqual(await ask('h2', 'a'), { kind: 'in_flight', rate: rate(3) });
+      assert.equal((await ask('h3', 'b')).kind, 'tokens_limited');
+      await ledger.settle(settleRequest(keyId, 'h1', 10n, { reply: reply('done') }));
+      const replayed = await ask('h4', 'a');
+      assert.deepEqual(replayed.kind === 'replay' && replayed.rate, rate(2));
+      assert.equal((await ask('h5', 'a')).kind, 'replay');
+      assert.equal((await ask('h6', 'a')).kind, 'replay');
+      assert.equal((await ask('h7', 'a')).kind, 'rate_limited');
+    }
     await bench.close();
   });
 

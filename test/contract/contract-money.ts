@@ -200,4 +200,60 @@ export function moneyContract(open: OpenBooks): void {
     assert.deepEqual(await bench.ledger.correct(correctionOf('nobody', 5n)), { kind: 'unknown_payer' });
     await bench.close();
   });
+
+  test('[F49] a refund that is sent again after the key joined an account, moved and was rotated is booked once', async () => {
+    const { bench, rootId, teamId, account } = await openTree(open, 0n);
+    const keyId = await bench.creditKey(100n);
+    await charged(bench, keyId, 'r1', 40n);
+    await charged(bench, keyId, 'r2', 10n);
+    const part = refundOf(keyId, 'r1', { entryId: 'ticket 7', amountNanos: 15n });
+    assert.equal((await bench.ledger.refund(part)).kind, 'refunded');
+    await bench.ledger.addSecret(keyId, 'digest of another secret', 'mg_c_0000002');
+    await bench.ledger.joinAccount(keyId, teamId, 'join');
+    const repeated = { kind: 'refunded', payerId: rootId, amount: 15n, refunded: 15n, charged: 40n, balance: 65n };
+    assert.deepEqual(await bench.ledger.refund(part), repeated);
+    await bench.ledger.moveKey(keyId, rootId);
+    assert.deepEqual(await bench.ledger.refund({ ...part, amountNanos: null }), repeated);
+    assert.equal((await account(rootId)).purchased, 65n);
+    // The id stays that of its request, whoever pays by now.
+    assert.match(reason(await bench.ledger.refund({ ...part, amountNanos: 20n })), /booked before/);
+    assert.match(reason(await bench.ledger.refund({ ...part, chargeId: 'r2', amountNanos: 5n })), /booked before/);
+    await bench.close();
+  });
+
+  test('[F49] a purchase, promotional credit and a correction of a key are booked once, also after it joined an account', async () => {
+    const { bench, rootId, teamId, account } = await openTree(open, 0n);
+    const keyId = await bench.creditKey(100n);
+    const expiresAtMs = bench.clock.nowMs() + 86_400_000;
+    const book = async () => [
+      (await bench.ledger.addCredit(keyId, 'invoice', 30n, null)).kind,
+      (await bench.ledger.addCredit(keyId, 'welcome', 20n, null, { expiresAtMs })).kind,
+      (await bench.ledger.correct(correctionOf(keyId, -5n))).kind,
+    ];
+    const booked = ['added', 'added', 'corrected'];
+    assert.deepEqual(await book(), booked);
+    await bench.ledger.joinAccount(keyId, teamId, 'join');
+    assert.deepEqual(await book(), booked);
+    assert.equal((await account(rootId)).purchased, 145n);
+    await bench.close();
+  });
+
+  test('[F49] the id of an operator’s purchase is never that of an entry that the gateway made', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n);
+    bench.clock.advance(1);
+    assert.equal((await bench.ledger.addCredit(keyId, 'first', 100n, null)).kind, 'added');
+    assert.equal((await bench.ledger.addCredit(keyId, 'first', 100n, null)).kind, 'added');
+    assert.equal((await bench.summary(keyId)).purchased, 200n);
+    // What a key brings along, beside promotional credit whose id an operator chose.
+    const root = newAccount({ name: 'org' });
+    await bench.ledger.createAccount(root);
+    const expiresAtMs = bench.clock.nowMs() + 86_400_000;
+    await bench.ledger.addCredit(keyId, 'welcome', 5n, null, { expiresAtMs });
+    const credited = await bench.ledger.addAccountCredit(root.id, 'join welcome', 7n, null, { expiresAtMs });
+    assert.equal(credited.kind, 'account_credited');
+    assert.equal((await bench.ledger.joinAccount(keyId, root.id, 'join')).kind, 'changed');
+    assert.equal((await bench.ledger.getAccount(root.id))?.purchased, 212n);
+    await bench.close();
+  });
 }

@@ -8,6 +8,7 @@ import { admitRequest, Bench, type OpenBooks, settleRequest, usageRecord } from 
 const TOKENS = { input: 4, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 2, reasoning: 0 };
 const CLAIM = { claim: { name: 'order 7', fingerprint: 'f' } };
 const LEASE_MS = 10_000;
+const HOUR_MS = 3_600_000;
 
 async function holdBy(ledger: OwnedLedger, keyId: string, amount: bigint, change = {}): Promise<string> {
   const holdId = randomUUID();
@@ -157,6 +158,24 @@ export function recoveryContract(open: OpenBooks): void {
     assert.deepEqual(await bench.ledger.recover(), { charged: 1, voided: 1, more: false });
     const summary = await bench.summary(keyId);
     assert.deepEqual([summary.periodUsed, summary.reserved, summary.requests], [6n, 0n, 1]);
+    await bench.close();
+  });
+
+  test('[F50] a clock that jumps ahead ends keys, promotional credit and budget periods at once', async () => {
+    const bench = await Bench.open(open);
+    const { clock, ledger } = bench;
+    const inAnHour = clock.nowMs() + HOUR_MS;
+    const expiring = await bench.creditKey(10n, { expiresAtMs: inAnHour });
+    const promoted = await bench.creditKey(0n);
+    await ledger.addCredit(promoted, 'welcome', 10n, null, { expiresAtMs: inAnHour });
+    const daily = await bench.budgetKey(1_000n, { period: 'day' });
+    await bench.spend(daily, 1_000n);
+    assert.equal((await bench.admit(daily, 1_000n))[1].kind, 'limit_reached');
+    clock.jump(24 * HOUR_MS);
+    assert.deepEqual((await bench.admit(expiring, 1n))[1], { kind: 'key_refused', status: 'expired' });
+    assert.equal((await bench.admit(promoted, 1n))[1].kind, 'insufficient');
+    assert.equal((await bench.summary(promoted)).purchased, 0n);
+    assert.equal((await bench.admit(daily, 1_000n))[1].kind, 'admitted');
     await bench.close();
   });
 

@@ -49,7 +49,7 @@ export function statementContract(open: OpenBooks): void {
     assert.deepEqual(figures(february), {
       opening: 0n,
       closing: 970n,
-      entries: ['purchase first 1000'],
+      entries: ['purchase gateway:first 1000'],
       usage: ['one 1 30'],
     });
     const march = await statementOf(bench, keyId, MARCH, APRIL);
@@ -90,6 +90,41 @@ export function statementContract(open: OpenBooks): void {
     bench.clock.set('2026-06-01T00:00:00Z');
     assert.deepEqual(lasting(await statementOf(bench, keyId, MARCH, APRIL)), lasting(march));
     assert.deepEqual(lasting(await statementOf(bench, keyId, FEBRUARY, MARCH)), lasting(february));
+    await bench.close();
+  });
+
+  test('what is booked in the first millisecond of a time belongs to it, and not to its opening balance or the time before', async () => {
+    const bench = await Bench.open(open, '2026-02-28T23:59:59.999Z');
+    const root = newAccount({ name: 'org' });
+    await bench.ledger.createAccount(root);
+    await bench.ledger.addAccountCredit(root.id, 'last', 100n, null);
+    const { id: below } = await bench.ledger.createKey(newKey({ accountId: root.id }));
+    const alone = await bench.creditKey(100n);
+    await charge(bench, below, 'b1', 10n, 'one');
+    await charge(bench, alone, 'a1', 10n, 'one');
+    bench.clock.set('2026-03-01T00:00:00Z');
+    await bench.ledger.addAccountCredit(root.id, 'first of March', 50n, null);
+    await bench.ledger.addCredit(alone, 'first of March', 50n, null);
+    await charge(bench, below, 'b2', 7n, 'one');
+    await charge(bench, alone, 'a2', 7n, 'one');
+    for (const [payer, before] of [
+      [root.id, 'purchase last 100'],
+      [alone, 'purchase gateway:first 100'],
+    ] as const) {
+      assert.deepEqual(figures(await statementOf(bench, payer, FEBRUARY, MARCH)), {
+        opening: 0n,
+        closing: 90n,
+        entries: [before],
+        usage: ['one 1 10'],
+      });
+      assert.deepEqual(figures(await statementOf(bench, payer, MARCH, APRIL)), {
+        opening: 90n,
+        closing: 133n,
+        entries: ['purchase first of March 50'],
+        usage: ['one 1 7'],
+      });
+      assert.equal((await statementOf(bench, payer, MARCH + 3_600_000, APRIL)).opening, 133n);
+    }
     await bench.close();
   });
 
@@ -140,7 +175,7 @@ export function statementContract(open: OpenBooks): void {
     assert.deepEqual(figures(await statementOf(bench, loneKey, FEBRUARY, MARCH)), {
       opening: 0n,
       closing: 0n,
-      entries: ['purchase first 40', 'transfer_out join -25'],
+      entries: ['purchase gateway:first 40', 'transfer_out join -25'],
       usage: ['one 1 15'],
     });
     assert.equal((await bench.ledger.statement(budgetKey, FEBRUARY, MARCH)).kind, 'refused');

@@ -14,7 +14,9 @@ import type {
 import type { OperationRunner } from '../../src/ledger/store.ts';
 
 export class ManualClock implements Clock {
+  readonly steady: Clock = { nowMs: () => this.#nowMs - this.#jumpedMs };
   #nowMs: number;
+  #jumpedMs = 0;
 
   constructor(startsAt = '2026-03-10T12:00:00Z') {
     this.#nowMs = Date.parse(startsAt);
@@ -26,6 +28,12 @@ export class ManualClock implements Clock {
 
   advance(ms: number): void {
     this.#nowMs += ms;
+  }
+
+  /** As after a suspended machine: the date is a later one, and no time has passed. */
+  jump(ms: number): void {
+    this.#nowMs += ms;
+    this.#jumpedMs += ms;
   }
 
   set(at: string): void {

@@ -219,6 +219,36 @@ describe('SQLite file', () => {
     database.close();
   });
 
+  test('[F11] [F50] a clock that jumps ahead ends no hold and no lease early, and opens no rate limit', async () => {
+    const clock = new ManualClock();
+    const hour = 3_600_000;
+    const ledger = createLedger(openSyncStore({ file: newFile(), clock }), { leaseMs: 2 * hour });
+    const limits = { rpmLimit: 2, tpmLimit: 100 };
+    const key = await ledger.createKey(newKey({ credit: 50n, ...limits }));
+    const admit = (id: string, inputTokens: number) =>
+      ledger.admit(
+        admitRequest(key.id, id, 10n, { hold: { id, amount: 10n, amountMin: 10n, ttlMs: hour, inputTokens } }),
+      );
+    assert.equal((await admit('h1', 90)).kind, 'admitted');
+    clock.jump(5 * hour);
+    await recoverAll(ledger);
+    assert.equal((await ledger.summary(key.id))?.reserved, 10n);
+    const refused = await admit('h2', 20);
+    assert.equal(refused.kind === 'tokens_limited' && refused.retryAfterMs, 60_000);
+    assert.equal((await admit('h3', 10)).kind, 'admitted');
+    const limited = await admit('h4', 0);
+    assert.equal(limited.kind === 'rate_limited' && limited.retryAfterMs, 60_000);
+    // What lasts an hour is over an hour later, and not before.
+    clock.advance(hour - 1);
+    await recoverAll(ledger);
+    assert.deepEqual((await ledger.settle(settleRequest(key.id, 'h1', 10n))).kind, 'settled');
+    clock.advance(1);
+    await recoverAll(ledger);
+    assert.equal((await ledger.settle(settleRequest(key.id, 'h3', 10n))).kind, 'already_voided');
+    assert.deepEqual((await ledger.audit()).findings, []);
+    await ledger.close();
+  });
+
   test('[F11] across a restart with the clock set back, a limit neither opens nor stays closed past one window', async () => {
     const file = newFile();
     const clock = new ManualClock();

@@ -186,6 +186,25 @@ describe('another request under the same key', () => {
   });
 });
 
+describe('a repeat', () => {
+  test('[R75] is answered as one though parallel requests and the balance are used up', async () => {
+    const key = await gateway.creditKey({ parallel_limit: 1 });
+    const name = newName();
+    const first = ask(key, 'chat', name, 'first', GATED);
+    const gated = await upstream.next();
+    await conflict(ask(key, 'chat', name, 'first', GATED), 'chat', 'idempotency_in_flight');
+    await refusal(ask(key, 'chat', newName(), 'first', GATED), 'chat', 429, 'rate_limit_exceeded');
+    gated.answer();
+    assert.equal((await first).status, 200);
+    const { remaining } = await gateway.admin.showKey(key.id);
+    await gateway.admin.money.correct(key.id, { amount: `-${remaining}`, reason: 'nothing is left' });
+    const replay = await ask(key, 'chat', name, 'first', GATED);
+    assert.deepEqual([replay.status, replay.headers.get('idempotent-replayed')], [200, 'true']);
+    await refusal(ask(key, 'chat', newName(), 'first', GATED), 'chat', 402, 'insufficient_credit');
+    await auditClean(gateway);
+  });
+});
+
 describe('a first try that did not complete', () => {
   for (const route of GENERATIONS) {
     test(`[R24] ${route}: what ended without a charge frees the key`, async () => {

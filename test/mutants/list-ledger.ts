@@ -154,7 +154,13 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the rate limit of an account does not count',
-    edits: [[APPLY_TREE, 'CONTINUE WHEN n.rpm_limit IS NULL;', 'CONTINUE;']],
+    edits: [
+      [
+        APPLY_TREE,
+        'CONTINUE WHEN n.rpm_limit IS NULL;\n              n.rate_next',
+        'CONTINUE;\n              n.rate_next',
+      ],
+    ],
     tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
   },
   {
@@ -221,7 +227,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: limits of accounts on tokens and parallel requests are not asked',
-    edits: [[APPLY_TREE, '(n.tpm_limit IS NOT NULL OR n.parallel_limit IS NOT NULL)', 'false']],
+    edits: [[APPLY_TREE, 'CONTINUE WHEN n.tpm_limit IS NULL AND n.parallel_limit IS NULL;', 'CONTINUE;']],
     tests: [[CONTRACT_POSTGRES, 'limits of accounts count every key below them']],
   },
   {
@@ -230,16 +236,105 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'a key carries what its accounts allow']],
   },
   {
+    name: 'PostgreSQL: a repeat of a key is refused by its limits on tokens and parallel requests',
+    edits: [
+      [
+        'ledger/migrations/postgres/functions.sql',
+        'AND repeated IS NULL AND amount IS NULL\n        AND o.h IS NOT NULL THEN',
+        'AND amount IS NULL AND o.h IS NOT NULL THEN',
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'a repeat is asked for its place in requests per minute']],
+  },
+  {
+    name: 'PostgreSQL: a repeat of a key below an account is refused by limits on tokens and parallel requests',
+    edits: [
+      [
+        'ledger/migrations/postgres/functions.sql',
+        'IF o.h IS NOT NULL AND repeated IS NULL AND obstacle IS NULL THEN',
+        'IF o.h IS NOT NULL AND obstacle IS NULL THEN',
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'a repeat is asked for its place in requests per minute']],
+  },
+  {
+    name: 'PostgreSQL: a refund is looked for at whoever pays now',
+    edits: [['ledger/postgres/money.ts', '(await findRefund(query, keyId, chargeId, entryId)) ??', '']],
+    tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
+  },
+  {
+    name: 'SQLite: entries of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
+    tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'SQLite: charges of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
+    tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'SQLite: entries of the next time are in the statement',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
+    tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'PostgreSQL: entries of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
+    tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'PostgreSQL: charges of the first millisecond are in the opening balance',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
+    tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'PostgreSQL: entries of the next time are in the statement',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
+    edits: [['ledger/rules/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
+    tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
+  },
+  {
+    name: 'SQLite: a clock that jumps ahead ends holds and leases',
+    edits: [
+      [
+        'ledger/sqlite/maintenance.ts',
+        'const { sql, steadyMs } = accounts;',
+        'const { sql, nowMs: steadyMs } = accounts;',
+      ],
+    ],
+    tests: [['test/contract/sqlite.test.ts', 'a clock that jumps ahead ends no hold']],
+  },
+  {
+    name: 'SQLite: a clock that jumps ahead opens rate limits',
+    edits: [['ledger/sqlite/engine.ts', 'const steady = clock.steady ?? clock;', 'const steady = clock;']],
+    tests: [['test/contract/sqlite.test.ts', 'a clock that jumps ahead ends no hold']],
+  },
+  {
+    name: 'the calendar of a process stays behind a clock that jumps ahead',
+    edits: [['core/clock.ts', 'if (aheadMs <= JUMP_MS) return', 'if (aheadMs <= 1e12) return']],
+    tests: [['test/unit/core/clock.test.ts', 'follows a wall clock that jumps ahead']],
+  },
+  {
+    name: 'SQLite: a refund is looked for at whoever pays now',
+    edits: [['ledger/sqlite/money.ts', 'findRefund(accounts, keyId, chargeId, entryId) ??', '']],
+    tests: [['test/contract/sqlite.test.ts', 'a refund that is sent again after the key joined']],
+  },
+  {
     name: 'SQLite: a slot that one account took stays taken where the next one refuses',
     edits: [
       [
         'ledger/sqlite/admit.ts',
-        "if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };",
-        "if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };\n      accounts.rates.takeRequest(account.id, window, nowMs);",
+        'if (retryAfterMs === 0) continue;',
+        'if (retryAfterMs === 0) {\n      accounts.rates.takeRequest(node.account.id, node.window, nowMs);\n      continue;\n    }',
       ],
       [
         'ledger/sqlite/admit.ts',
-        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, window, accounts.nowMs);',
+        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.steadyMs);',
         '',
       ],
     ],

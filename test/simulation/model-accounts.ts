@@ -281,7 +281,7 @@ export function joinAccount(model: Model, { keyId, accountId, entryId }: Operati
     model.transfersOut.set(`${keyId} ${entryId}`, balance);
     root.purchases.set(`in ${entryId}`, balance);
     for (const promotion of key.promotions) {
-      root.promotions.push({ ...promotion, id: `${entryId} ${promotion.id}` });
+      root.promotions.push({ ...promotion, id: `gateway:${keyId} ${promotion.id}` });
       promotion.left = 0n;
     }
   }

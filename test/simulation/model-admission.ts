@@ -5,7 +5,7 @@ import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../../s
 import { nextAfter } from './calendar.ts';
 import type { Model } from './model.ts';
 import { levels } from './model-accounts.ts';
-import { countTokens, rateState, refusalBy } from './model-limits.ts';
+import { countTokens, loadRefusal, rateState, requestsRefusal } from './model-limits.ts';
 import { FAILED, LARGEST, type ModelAccount, type ModelKey, smaller } from './model-parts.ts';
 
 const DAY_MS = 86_400_000;
@@ -32,15 +32,18 @@ export function admit(model: Model, owner: string, request: AdmitRequest): Resul
   const shut = above.map(({ record }) => record.status).find((each) => each !== 'active');
   if (shut !== undefined) return { kind: 'account_refused', status: shut };
   if (hold !== null && !model.owners.has(owner)) return { kind: 'owner_lost' };
-  const refused = limitedBy(model, key, above, request);
-  if (refused !== null) return refused;
+  const limited = limitedBy(model, key, above, request, requestsRefusal);
+  if (limited !== null) return limited;
+  // A repeat takes its place in requests per minute, and is asked for nothing else (ruling 75).
+  const known = claim === null || hold === null ? undefined : model.claimOf(key, claim.name);
+  const loaded = known === undefined ? limitedBy(model, key, above, request, loadRefusal) : null;
+  if (loaded !== null) return loaded;
   for (const each of rateCounted === true ? [] : [key, ...above]) {
     if (each.record.rpmLimit !== null) each.places.push(model.nowMs);
   }
   const rate = rateState(model, key);
   if (hold === null) return { kind: 'admitted', rate, held: 0n };
 
-  const known = claim === null ? undefined : model.claimOf(key, claim.name);
   if (known !== undefined) {
     if (known.fingerprint !== claim?.fingerprint) return { kind: 'conflict', rate, reason: 'other_request' };
     if (known.state === 'running') return { kind: 'in_flight', rate };
@@ -95,6 +98,7 @@ function limitedBy(
   key: ModelKey,
   above: readonly ModelAccount[],
   request: AdmitRequest,
+  refusalBy: typeof requestsRefusal | typeof loadRefusal,
 ): AdmitOutcome | null {
   const rate = rateState(model, key);
   for (const level of [key, ...above]) {

@@ -34,7 +34,7 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
       prefix: secret.prefix,
     },
     secrets: [secret],
-    purchases: new Map(request.mode === 'credit' && credit > 0n ? [['first', credit]] : []),
+    purchases: new Map(request.mode === 'credit' && credit > 0n ? [['gateway:first', credit]] : []),
     booked: new Map(),
     promotions: [],
     expired: 0n,

@@ -15,18 +15,26 @@ type LimitRefusal =
       readonly tooLarge: boolean;
     };
 
-/** The first limit of this key or account that refuses; null when none does. */
-export function refusalBy(
+/** Whether the limit of this key or account on requests per minute refuses. */
+export function requestsRefusal(
   model: Model,
   limited: ModelKey | ModelAccount,
-  { hold, rateCounted }: AdmitRequest,
+  { rateCounted }: AdmitRequest,
 ): LimitRefusal | null {
-  const { rpmLimit, tpmLimit, parallelLimit } = limited.record;
+  const { rpmLimit } = limited.record;
+  if (rpmLimit === null || rateCounted === true) return null;
+  const blocking = limited.places.filter((atMs) => atMs > model.nowMs - MINUTE_MS).at(-rpmLimit);
+  return blocking === undefined ? null : { kind: 'requests', retryAfterMs: blocking + MINUTE_MS - model.nowMs };
+}
+
+/** The first of its limits on tokens per minute and on parallel requests that refuses; null when none does. */
+export function loadRefusal(
+  model: Model,
+  limited: ModelKey | ModelAccount,
+  { hold }: AdmitRequest,
+): LimitRefusal | null {
+  const { tpmLimit, parallelLimit } = limited.record;
   const oldMs = model.nowMs - MINUTE_MS;
-  if (rpmLimit !== null && rateCounted !== true) {
-    const blocking = limited.places.filter((atMs) => atMs > oldMs).at(-rpmLimit);
-    if (blocking !== undefined) return { kind: 'requests', retryAfterMs: blocking + MINUTE_MS - model.nowMs };
-  }
   if (hold === null) return null;
   const { inputTokens = 0 } = hold;
   if (tpmLimit !== null) {

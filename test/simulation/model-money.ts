@@ -125,7 +125,9 @@ export function refund(model: Model, { request }: OperationOf<'refund'>): Result
     charged: end.charged,
     balance: balanceOf(model, payer).balance,
   });
-  const earlier = model.refunds.find((each) => each.payerId === payerId && each.entryId === entryId);
+  const earlier = model.refunds.find(
+    (each) => (each.keyId === keyId || each.payerId === payerId) && each.entryId === entryId,
+  );
   if (earlier !== undefined) {
     const same = refunds.includes(earlier) && (amountNanos ?? earlier.amount) === earlier.amount;
     return same ? done(earlier.amount, 0n) : REFUSED;

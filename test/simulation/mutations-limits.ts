@@ -27,7 +27,7 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/account-cache.ts',
-        'if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.nowMs);',
+        'if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.steadyMs);',
         '',
       ],
     ],
@@ -35,7 +35,11 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'tokens are counted at accounts alone',
     edits: [
-      ['sqlite/account-cache.ts', 'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.nowMs);', ''],
+      [
+        'sqlite/account-cache.ts',
+        'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);',
+        '',
+      ],
     ],
   },
   {
@@ -76,20 +80,24 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'parallel requests of an account are not limited',
     edits: [
-      ['sqlite/admit.ts', '(account.tpmLimit !== null || account.parallelLimit !== null)', 'account.tpmLimit !== null'],
+      [
+        'sqlite/admit.ts',
+        'if (account.tpmLimit === null && account.parallelLimit === null)',
+        'if (account.tpmLimit === null)',
+      ],
     ],
   },
   {
     name: 'parallel requests of a key are not limited',
-    edits: [['sqlite/admit.ts', '(key.tpmLimit !== null || key.parallelLimit !== null)', 'key.tpmLimit !== null']],
+    edits: [['sqlite/admit.ts', 'key.tpmLimit !== null || key.parallelLimit !== null', 'key.tpmLimit !== null']],
   },
   {
     name: 'a request that was counted before passes the limits on tokens and parallel requests',
     edits: [
       [
         'sqlite/admit.ts',
-        'if (hold !== null && (key.tpmLimit',
-        'if (hold !== null && request.rateCounted !== true && (key.tpmLimit',
+        'if (hold !== null && repeated === null) {',
+        'if (hold !== null && repeated === null && request.rateCounted !== true) {',
       ],
     ],
   },
@@ -98,13 +106,27 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/admit.ts',
-        '  if (hold !== null && (key.tpmLimit',
-        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  if (hold !== null && (key.tpmLimit',
+        '  if (hold !== null && repeated === null) {',
+        '  if (request.rateCounted !== true) takeRateSlots(accounts, account);\n  if (hold !== null && repeated === null) {',
       ],
       [
         'sqlite/admit.ts',
-        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  return null;',
-        '  return null;',
+        '  if (request.rateCounted !== true) takeRateSlots(accounts, account);\n  const rate = ',
+        '  const rate = ',
+      ],
+    ],
+  },
+  {
+    name: 'a repeat is refused by limits on tokens and parallel requests',
+    edits: [['sqlite/admit.ts', 'if (hold !== null && repeated === null) {', 'if (hold !== null) {']],
+  },
+  {
+    name: 'a repeat takes no place in requests per minute',
+    edits: [
+      [
+        'sqlite/admit.ts',
+        '  if (request.rateCounted !== true) takeRateSlots(accounts, account);',
+        '  if (request.rateCounted !== true && repeated === null) takeRateSlots(accounts, account);',
       ],
     ],
   },

@@ -190,7 +190,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'promotional credit of a key that joins an account becomes purchased',
-    edits: [['sqlite/accounts.ts', '    movePromotions(accounts, account, root, entryId);\n', '']],
+    edits: [['sqlite/accounts.ts', '    movePromotions(accounts, account, root);\n', '']],
   },
   {
     name: 'a restart forgets promotional credit',

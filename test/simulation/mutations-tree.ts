@@ -144,20 +144,24 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/admit.ts',
-        '  if (path !== null) {\n    const refused',
-        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  if (path !== null) {\n    const refused',
+        '  for (const node of path?.nodes ?? NO_NODES) {\n    if (node.account.rpmLimit === null)',
+        '  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  for (const node of path?.nodes ?? NO_NODES) {\n    if (node.account.rpmLimit === null)',
       ],
       [
         'sqlite/admit.ts',
-        '  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  return null;',
-        '  return null;',
+        '  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.steadyMs);\n',
+        '',
       ],
     ],
   },
   {
     name: 'the rate limit of an account does not count',
     edits: [
-      ['sqlite/admit.ts', 'if (account.rpmLimit !== null && rateCounted', 'if (account.rpmLimit === 0 && rateCounted'],
+      [
+        'sqlite/admit.ts',
+        'if (node.account.rpmLimit === null) continue;',
+        'if (node.account.rpmLimit !== 0) continue;',
+      ],
     ],
   },
   {

@@ -1,7 +1,7 @@
 /** Accounts in a tree, as the API takes and gives them. */
 import { Type } from '../../lib/schema-builder.ts';
 import { Credits } from './keys.ts';
-import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
+import { Digits, EntryId, limitFields, limitSettings, OneLine } from './limits.ts';
 import { NextCursor, pageParameters } from './page.ts';
 import { Promotional } from './promotional.ts';
 import type { View } from './view.ts';
@@ -64,7 +64,7 @@ export const AccountKeyBody = Type.Object(
   {
     key: Type.String({ ...OneLine, description: 'The id of the key.' }),
     entry_id: Type.Optional(
-      Type.String({ ...OneLine, description: 'Names the transfer of a balance that the key brings along.' }),
+      Type.String({ ...EntryId, description: 'Names the transfer of a balance that the key brings along.' }),
     ),
   },
   { title: 'AccountKey', ...closed },

@@ -4,7 +4,7 @@
  */
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import { Type } from '../../lib/schema-builder.ts';
-import { Digits, limitFields, limitSettings, OneLine } from './limits.ts';
+import { Digits, EntryId, limitFields, limitSettings, OneLine } from './limits.ts';
 import { NextCursor, pageParameters } from './page.ts';
 import { Promotional } from './promotional.ts';
 import type { View } from './view.ts';
@@ -103,7 +103,7 @@ export const CreditBody = Type.Object(
     amount: Credits,
     note: Type.Optional(Type.Union([OneLine, Type.Null()])),
     entry_id: Type.Optional(
-      Type.String({ ...OneLine, description: 'Names the purchase: sent again with the same id, it is booked once.' }),
+      Type.String({ ...EntryId, description: 'Names the purchase: sent again with the same id, it is booked once.' }),
     ),
     expires_at: Type.Optional(
       Type.Union([Type.String(), Type.Null()], {

@@ -1,4 +1,5 @@
 /** Limits of keys and of accounts, as the API takes and gives them. Those of an account are for all keys below it together. */
+import { OWN_ENTRY_PREFIX } from '../../ledger/port.ts';
 import { Type } from '../../lib/schema-builder.ts';
 import type { View } from './view.ts';
 
@@ -15,6 +16,12 @@ export const Digits = Type.String({ pattern: '^[0-9]{1,16}$' });
 export const OneLine = Type.String({
   pattern: `^[^\\p{Cc}\\p{Zl}\\p{Zp}]{1,${TEXT_MAX}}$`,
   expected: `one line of 1 to ${TEXT_MAX} characters`,
+});
+
+/** Of an entry: sent again with the same id, it is booked once. */
+export const EntryId = Type.String({
+  pattern: `^(?!${OWN_ENTRY_PREFIX})[^\\p{Cc}\\p{Zl}\\p{Zp}]{1,${TEXT_MAX}}$`,
+  expected: `one line of 1 to ${TEXT_MAX} characters that does not begin with "${OWN_ENTRY_PREFIX}", as the ids of the gateway itself do`,
 });
 
 const limit = (maximum: number, description: string) =>

@@ -1,12 +1,12 @@
 /** Refunds and corrections as the API takes and gives them. */
 import { Type } from '../../lib/schema-builder.ts';
 import { Credits } from './keys.ts';
-import { OneLine } from './limits.ts';
+import { EntryId, OneLine } from './limits.ts';
 
 const closed = { additionalProperties: false };
 const Reason = Type.String({ ...OneLine, description: 'Why, for whoever reads the statement.' });
-const EntryId = Type.Optional(
-  Type.String({ ...OneLine, description: 'Names the entry: sent again with the same id, it is booked once.' }),
+const NewEntryId = Type.Optional(
+  Type.String({ ...EntryId, description: 'Names the entry: sent again with the same id, it is booked once.' }),
 );
 
 export const RefundBody = Type.Object(
@@ -15,7 +15,7 @@ export const RefundBody = Type.Object(
       Type.Union([Credits, Type.Null()], { ...Credits, description: 'Without it, all that is left.' }),
     ),
     reason: Reason,
-    entry_id: EntryId,
+    entry_id: NewEntryId,
   },
   { title: 'NewRefund', ...closed },
 );
@@ -27,7 +27,7 @@ export const CorrectionBody = Type.Object(
       description: 'Decimal credits with their sign. A string is read exactly.',
     }),
     reason: Reason,
-    entry_id: EntryId,
+    entry_id: NewEntryId,
   },
   { title: 'NewCorrection', ...closed },
 );

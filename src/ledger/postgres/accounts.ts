@@ -221,7 +221,7 @@ async function joinAccount(work: Work, keyId: string, accountId: string, entryId
     await addEntry(query, { ...entry, nodeId: rootId, kind: TRANSFER_KINDS.in, otherId: keyId });
     await query('UPDATE gateway.tree_accounts SET purchased = purchased + $2 WHERE id = $1', [rootId, balance]);
     await query('UPDATE gateway.accounts SET purchased = purchased - $2 WHERE key_id = $1', [keyId, balance]);
-    await movePromotions(query, keyId, rootId, entryId);
+    await movePromotions(query, keyId, rootId);
   }
   if (key.mode === 'credit') await countPeriodAnew(query, key, nowMs);
   return placed(query, key, found, rootId);

@@ -1,5 +1,6 @@
 /** Brings the schema up to date, and keeps what all gateways on one database must agree on. */
 import { hash, randomBytes } from 'node:crypto';
+import { ADVISORY_LOCKS } from '../../core/advisory-locks.ts';
 import { readVersion } from '../../lib/version.ts';
 import { StoreError } from '../errors.ts';
 import {
@@ -15,8 +16,6 @@ import { integer, text } from './columns.ts';
 import { Connection, type Query } from './connection.ts';
 import { openingError } from './error-mapping.ts';
 
-/** "gateway" in hexadecimal, more or less; only one process at a time changes the schema. */
-const MIGRATION_LOCK = 0x6a7e_3a11;
 const VERSION_MIN = 140_000;
 const SECRET_BYTES = 32;
 const CHECK_TIMEOUT_MS = 5_000;
@@ -35,7 +34,7 @@ export async function migrate(connection: Connection): Promise<void> {
     // Another process may be at it, or the books be large: this one waits as long as that needs.
     await change('SET LOCAL lock_timeout = 0');
     await change('SET LOCAL statement_timeout = 0');
-    await change('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await change('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.ledgerMigration]);
     const pending = pendingMigrations(migrations, await readStoredSchema(change));
     if (pending.length === 0) return;
     await change('CREATE SCHEMA IF NOT EXISTS gateway');

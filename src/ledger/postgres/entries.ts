@@ -30,9 +30,22 @@ export async function findEntry(
   id: string,
 ): Promise<Row | undefined> {
   const [row] = await query(
-    `SELECT amount, charge_key_id, charge_id, expires_at_ms FROM gateway.account_entries
+    `SELECT amount, at_ms, charge_key_id, charge_id, expires_at_ms FROM gateway.account_entries
     WHERE node_id = $1 AND kind = $2 AND id = $3`,
     [nodeId, kind, id],
+  );
+  return row;
+}
+
+/**
+ * By the key whose request was refunded, whoever paid for it then. Earlier releases have booked some ids twice, before and
+ * after a key joined an account: the one of this charge counts first.
+ */
+export async function findRefund(query: Query, keyId: string, chargeId: string, id: string): Promise<Row | undefined> {
+  const [row] = await query(
+    `SELECT amount, charge_key_id, charge_id FROM gateway.account_entries
+    WHERE charge_key_id = $1 AND charge_id IS NOT NULL AND id = $2 ORDER BY charge_id = $3 DESC LIMIT 1`,
+    [keyId, id, chargeId],
   );
   return row;
 }

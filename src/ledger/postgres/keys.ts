@@ -7,7 +7,6 @@ import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary,
 import type { AccountTotals } from '../rules/account.ts';
 import {
   decideChange,
-  FIRST_PURCHASE,
   keySummary,
   REVOKED_IS_FINAL,
   wrongCap,
@@ -17,6 +16,7 @@ import {
   wrongPurchase,
 } from '../rules/key-rules.ts';
 import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
+import { FIRST_PURCHASE } from '../rules/money-rules.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
 import { amount, integer, readersOf, readKey, readTotals, text } from './columns.ts';
@@ -194,7 +194,7 @@ export async function addCredit(work: Work, keyId: string, given: Purchase): Pro
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
   if (totals.key.mode !== 'credit') return refused('a token-budget key has no credit');
   const balance = totals.key.accountId === null ? totals.purchased - totals.used : 0n;
-  const payer = { ...totals, id: keyId, isKey: true, nowMs };
+  const payer = { ...totals, id: keyId, isKey: true, createdAtMs: totals.key.createdAtMs, nowMs };
   const booked = await purchase(work.query, payer, given, () => wrongPurchase(totals, given.amountNanos));
   if (typeof booked === 'string') return refused(booked);
   return { kind: 'added', key: totals.key, balance: balance + booked };

@@ -3,7 +3,7 @@ import type { Correction, CorrectionOutcome, FoundCharge, OpenPromotion, Refund,
 import { BOOKED_OTHERWISE, decideRefund, NO_CREDIT_CHARGED, wrongCorrection } from '../rules/money-rules.ts';
 import { findLocked } from './accounts.ts';
 import { amount, integer, text } from './columns.ts';
-import { addEntry, findEntry, refundedOf } from './entries.ts';
+import { addEntry, findEntry, findRefund, refundedOf } from './entries.ts';
 import { lock, type Work } from './keys.ts';
 import { addPurchased, type Payer, promotionalOf } from './payer.ts';
 
@@ -80,7 +80,8 @@ export async function refund(work: Work, request: Refund): Promise<RefundOutcome
     charged,
     balance: payer.purchased + more - payer.used,
   });
-  const earlier = await findEntry(query, payer.id, 'refund', entryId);
+  const earlier =
+    (await findRefund(query, keyId, chargeId, entryId)) ?? (await findEntry(query, payer.id, 'refund', entryId));
   if (earlier !== undefined) {
     const booked = amount(earlier, 'amount');
     const same = earlier.charge_key_id === keyId && earlier.charge_id === chargeId;

@@ -1,6 +1,6 @@
 /** Whoever pays, locked: a root, or a key that pays for itself; what is bought, and its promotional credit. */
 import type { Purchase } from '../operations.ts';
-import { BOOKED_OTHERWISE, isSamePurchase, type PayerTotals } from '../rules/money-rules.ts';
+import { broughtPromotionId, type PayerTotals, wrongRepeat } from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
 import { amount, integer, text } from './columns.ts';
 import type { Query, Row } from './connection.ts';
@@ -10,6 +10,8 @@ import { addEntry, findEntry } from './entries.ts';
 export interface Payer extends PayerTotals {
   readonly id: string;
   readonly isKey: boolean;
+  /** Of a key. */
+  readonly createdAtMs?: number;
   readonly nowMs: number;
 }
 
@@ -40,7 +42,8 @@ export async function purchase(
     (await oldPurchase(query, payer, entryId));
   if (booked !== undefined) {
     const expiry = (booked.expires_at_ms ?? null) === null ? null : integer(booked, 'expires_at_ms');
-    return isSamePurchase({ amount: amount(booked, 'amount'), expiresAtMs: expiry }, given) ? 0n : BOOKED_OTHERWISE;
+    const before = { amount: amount(booked, 'amount'), expiresAtMs: expiry, atMs: integer(booked, 'at_ms') };
+    return wrongRepeat(before, given, payer.createdAtMs ?? null) ?? 0n;
   }
   const wrong = wrongNow() ?? (expiresAtMs === null ? null : wrongExpiry(expiresAtMs, nowMs));
   if (wrong !== null) return wrong;
@@ -70,15 +73,15 @@ async function addPromotion(
 /** Those of earlier releases are among the charges. */
 async function oldPurchase(query: Query, { id, isKey }: Payer, entryId: string): Promise<Row | undefined> {
   if (!isKey) return undefined;
-  const [row] = await query(`SELECT amount FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`, [
-    id,
-    entryId,
-  ]);
+  const [row] = await query(
+    `SELECT amount, at_ms FROM gateway.entries WHERE key_id = $1 AND kind = 'purchase' AND id = $2`,
+    [id, entryId],
+  );
   return row;
 }
 
 /** All that is left goes along with the balance of a key that joins an account, and expires there as it would have here. */
-export async function movePromotions(query: Query, keyId: string, rootId: string, entryId: string): Promise<void> {
+export async function movePromotions(query: Query, keyId: string, rootId: string): Promise<void> {
   const left = await query(
     `UPDATE gateway.promotions SET moved = remaining, remaining = 0 WHERE node_id = $1 AND remaining > 0
     RETURNING id, moved, expires_at_ms`,
@@ -88,7 +91,7 @@ export async function movePromotions(query: Query, keyId: string, rootId: string
     await addPromotion(
       query,
       rootId,
-      `${entryId} ${text(row, 'id')}`,
+      broughtPromotionId(keyId, text(row, 'id')),
       amount(row, 'moved'),
       integer(row, 'expires_at_ms'),
     );

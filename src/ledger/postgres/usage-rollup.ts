@@ -3,14 +3,12 @@
  * `unrolled` in the transaction that adds it, so each is added once, whatever ends this gateway, its connection or the
  * server; and what is not committed yet is simply found later.
  */
+import { ADVISORY_LOCKS } from '../../core/advisory-locks.ts';
 import { DAY_MS, HOUR_MS } from '../../core/time.ts';
 import { LATENCY_BOUNDS_MS, LATENCY_CLASSES, USAGE_SUMS } from '../../core/usage-report.ts';
 import type { RolledUp } from '../operations.ts';
 import { integer, text } from './columns.ts';
 import type { Connection, Query } from './connection.ts';
-
-/** Another gateway that holds it is adding; this one has nothing to do. */
-const ROLLUP_LOCK = 0x6a7e_3a12;
 
 const BOUNDS = `ARRAY[${LATENCY_BOUNDS_MS.join(', ')}]::bigint[]`;
 const CLASSES = Array.from({ length: LATENCY_CLASSES }, (_, index) => index);
@@ -87,7 +85,8 @@ const HISTORY = `
 
 export function rollUp(connection: Connection, limit: number): Promise<RolledUp> {
   return connection.transaction('', async (query) => {
-    const [lock] = await query('SELECT pg_try_advisory_xact_lock($1) AS taken', [ROLLUP_LOCK]);
+    // Another gateway that holds it is adding; this one has nothing to do.
+    const [lock] = await query('SELECT pg_try_advisory_xact_lock($1) AS taken', [ADVISORY_LOCKS.usageRollup]);
     if (lock?.taken !== true) return { charges: 0, more: false };
     // Rows are looked up by their keys, whatever the statistics say.
     await query('SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');

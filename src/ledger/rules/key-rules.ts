@@ -6,7 +6,6 @@ import type { KeyChangeOutcome, KeySummary, NewKey, VersionedKeyChange } from '.
 import { type AccountTotals, summaryOf } from './account.ts';
 import { sameLimits } from './limits.ts';
 
-export const FIRST_PURCHASE = 'first';
 export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
 
 export type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | KeyChangeOutcome;

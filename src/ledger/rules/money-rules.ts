@@ -1,7 +1,7 @@
 /** What may be booked beside charges and purchases; the same in every backend. Pure. */
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import type { Purchase } from '../operations.ts';
-import type { StatementEntry } from '../port.ts';
+import { OWN_ENTRY_PREFIX, type StatementEntry } from '../port.ts';
 
 /** Of whoever pays: a root, or a key that pays for itself. */
 export interface PayerTotals {
@@ -25,12 +25,36 @@ export interface NewEntry {
   readonly expiresAtMs?: number;
 }
 
-/** Whether what was booked under the id of this purchase is the same; `expiresAtMs` is null for what was purchased. */
-export function isSamePurchase(
-  booked: { readonly amount: bigint; readonly expiresAtMs: number | null },
-  { amountNanos, expiresAtMs = null }: Purchase,
-): boolean {
-  return booked.amount === amountNanos && booked.expiresAtMs === expiresAtMs;
+/** Of the credit that a key is created with. */
+export const FIRST_PURCHASE = `${OWN_ENTRY_PREFIX}first`;
+/** What releases before the prefix called it: an operator may have chosen that one too. */
+const FIRST_PURCHASE_BEFORE = 'first';
+
+/** Of promotional credit that a key brings to the root of its account, which it does once. */
+export function broughtPromotionId(keyId: string, id: string): string {
+  return `${OWN_ENTRY_PREFIX}${keyId} ${id}`;
+}
+
+interface BookedPurchase {
+  readonly amount: bigint;
+  /** Null for what was purchased. */
+  readonly expiresAtMs: number | null;
+  readonly atMs: number;
+}
+
+/**
+ * Why a purchase is refused whose id has been booked; null where it is the same one, sent again. `createdAtMs` is that of a
+ * key, null for an account.
+ */
+export function wrongRepeat(
+  booked: BookedPurchase,
+  { entryId, amountNanos, expiresAtMs = null }: Purchase,
+  createdAtMs: number | null,
+): string | null {
+  if (entryId === FIRST_PURCHASE_BEFORE && booked.atMs === createdAtMs) {
+    return `the entry ${JSON.stringify(entryId)} is the credit that the key was created with: choose another id`;
+  }
+  return booked.amount === amountNanos && booked.expiresAtMs === expiresAtMs ? null : BOOKED_OTHERWISE;
 }
 
 /** What its entries add to `purchased`, as SQL that both dialects have: an amount with its sign. */

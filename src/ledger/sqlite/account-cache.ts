@@ -48,8 +48,9 @@ export class AccountCache {
   /** Holds that only memory has, of accounts that were dropped. */
   #unpersistedByKey = new Map<string, readonly Hold[]>();
   #owners: Set<string> | null = null;
-  /** The time of the batch that is being applied. */
+  /** The time of the batch that is being applied: that of the calendar, and the one that never jumps. */
   nowMs = 0;
+  steadyMs = 0;
   /** What a rollback must restore. */
   #snapshots: Snapshot[] = [];
 
@@ -137,9 +138,9 @@ export class AccountCache {
 
   /** Input or output of a request of this key, at every level that limits tokens per minute. */
   countTokens({ key }: Account, nodes: readonly TreeNode[], tokens: number): void {
-    if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.nowMs);
+    if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);
     for (const { account } of nodes) {
-      if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.nowMs);
+      if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.steadyMs);
     }
   }
 
@@ -244,7 +245,7 @@ export class AccountCache {
     }
     this.#dirty.length = 0;
     this.trees.flush();
-    this.rates.flush(allRates, this.nowMs);
+    this.rates.flush(allRates, this.steadyMs);
   }
 
   committed(): void {

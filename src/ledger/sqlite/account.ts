@@ -25,6 +25,8 @@ export interface Hold {
   /** Whether its last extension failed only because of what other holds reserve. */
   waiting: boolean;
   readonly heldAtMs: number;
+  /** The same by the time that never jumps; where it was read from the file, as good as that is known. */
+  readonly steadyAtMs: number;
   readonly expiresAtMs: number;
   readonly claimName: string | null;
   /** Of the newest mark. */
@@ -90,6 +92,7 @@ export function readHold(row: Row): Hold {
     path: textOrNull(row, 'path'),
     waiting: integer(row, 'waiting') === 1,
     heldAtMs: integer(row, 'held_at_ms'),
+    steadyAtMs: integer(row, 'held_at_ms'),
     expiresAtMs: integer(row, 'expires_at_ms'),
     claimName: textOrNull(row, 'claim_name'),
     markNumber: markNumberIn(textOrNull(row, 'mark_detail')),

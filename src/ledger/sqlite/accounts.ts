@@ -180,7 +180,7 @@ export function joinAccount(
     accounts.trees.markDirty(root);
     root.purchased += balance;
     account.purchased -= balance;
-    movePromotions(accounts, account, root, entryId);
+    movePromotions(accounts, account, root);
   }
   accounts.markDirty(account);
   const outcome = place(accounts, account, found);

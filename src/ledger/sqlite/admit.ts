@@ -7,10 +7,10 @@ import { PARALLEL_RETRY_MS } from '../rules/limits.ts';
 import { type Account, type Hold, rollOverAll } from './account.ts';
 import type { AccountCache } from './account-cache.ts';
 import { decideHold, decideHoldAlong } from './balance.ts';
-import { findObstacle } from './claim.ts';
+import { findRepeated } from './claim.ts';
 import { amount, text } from './columns.ts';
 import { expirePromotions, isDue } from './promotions.ts';
-import { NO_NODES, type Path, reserveAt } from './tree-cache.ts';
+import { NO_NODES, reserveAt } from './tree-cache.ts';
 
 /**
  * With `inMemory`, nothing is written but a slot of the rate limit; only for a request without a claim.
@@ -44,15 +44,18 @@ export function admit(
 
   // What expires is written, which memory alone cannot do.
   if (inMemory && isDue(account, accounts.nowMs)) throw new Error('promotional credit has expired');
-  const refused = takeRateSlots(accounts, account, request);
+  const refused = request.rateCounted === true ? null : rateRefusal(accounts, account);
   if (refused !== null) return refused;
+  // A repeat takes its place in requests per minute, and no other limit is asked.
+  const repeated = hold === null || claim === null ? null : findRepeated(accounts, keyId, claim);
+  if (hold !== null && repeated === null) {
+    const loaded = loadRefusal(accounts, account, hold);
+    if (loaded !== null) return { ...loaded, rate: rateNow(accounts, account) };
+  }
+  if (request.rateCounted !== true) takeRateSlots(accounts, account);
   const rate = rateNow(accounts, account);
   if (hold === null) return { kind: 'admitted', rate, held: 0n };
-
-  if (claim !== null) {
-    const obstacle = findObstacle(accounts, keyId, claim, rate);
-    if (obstacle !== null) return obstacle;
-  }
+  if (repeated !== null) return { ...repeated, rate };
   expirePromotions(accounts, account);
   rollOverAll(account, accounts.nowMs);
   const decision =
@@ -102,66 +105,50 @@ function heldEarlier(
   return text(entry, 'path') === '' ? { held } : { held, heldTokens: amount(entry, 'held_tokens') };
 }
 
-/**
- * The limits on requests and tokens per minute and on parallel requests, from the key upwards; where none refuses, a slot for
- * the request is taken at every level that limits them.
- */
-function takeRateSlots(accounts: AccountCache, account: Account, request: AdmitRequest): AdmitOutcome | null {
-  const { nowMs } = accounts;
-  const { key, window, path } = account;
-  const { hold } = request;
-  const limit = request.rateCounted === true ? null : key.rpmLimit;
-  if (limit !== null) {
+/** By the limits on requests per minute, from the key upwards; null where none refuses. */
+function rateRefusal(accounts: AccountCache, { key, window, path }: Account): AdmitOutcome | null {
+  const { steadyMs: nowMs } = accounts;
+  if (key.rpmLimit !== null) {
     window.advance(nowMs);
-    const retryAfterMs = window.waitMs(limit, nowMs);
-    if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(limit, nowMs), retryAfterMs };
+    const retryAfterMs = window.waitMs(key.rpmLimit, nowMs);
+    if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(key.rpmLimit, nowMs), retryAfterMs };
   }
-  if (hold !== null && (key.tpmLimit !== null || key.parallelLimit !== null)) {
-    const refused = decideLoad(accounts, key, account.liveHolds, hold);
-    if (refused !== null) return { ...refused, account: false, rate: rateNow(accounts, account) };
-  }
-  if (path !== null) {
-    const refused = refusedAbove(accounts, path, request);
-    if (refused !== null) return { ...refused, rate: rateNow(accounts, account) };
-    if (request.rateCounted !== true) takeNodeSlots(accounts, path);
-  }
-  if (limit !== null) accounts.rates.takeRequest(key.id, window, nowMs);
-  return null;
-}
-
-type WithoutRate<T> = T extends { readonly rate: unknown } ? Omit<T, 'rate'> : never;
-type AboveRefusal = WithoutRate<
-  Extract<AdmitOutcome, { kind: 'account_rate_limited' | 'tokens_limited' | 'parallel_limited' }>
->;
-
-/** By the first account that refuses. */
-function refusedAbove(
-  accounts: AccountCache,
-  { nodes }: Path,
-  { hold, rateCounted }: AdmitRequest,
-): AboveRefusal | null {
-  const { nowMs } = accounts;
-  for (const { account, window, liveHolds } of nodes) {
-    if (account.rpmLimit !== null && rateCounted !== true) {
-      window.advance(nowMs);
-      const retryAfterMs = window.waitMs(account.rpmLimit, nowMs);
-      if (retryAfterMs > 0) return { kind: 'account_rate_limited', retryAfterMs };
-    }
-    if (hold !== null && (account.tpmLimit !== null || account.parallelLimit !== null)) {
-      const refused = decideLoad(accounts, account, liveHolds, hold);
-      if (refused !== null) return { ...refused, account: true };
-    }
+  for (const node of path?.nodes ?? NO_NODES) {
+    if (node.account.rpmLimit === null) continue;
+    node.window.advance(nowMs);
+    const retryAfterMs = node.window.waitMs(node.account.rpmLimit, nowMs);
+    if (retryAfterMs === 0) continue;
+    const rate = key.rpmLimit === null ? null : window.state(key.rpmLimit, nowMs);
+    return { kind: 'account_rate_limited', rate, retryAfterMs };
   }
   return null;
 }
 
-function takeNodeSlots(accounts: AccountCache, { nodes }: Path): void {
-  for (const { account, window } of nodes) {
-    if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, window, accounts.nowMs);
+/** Once no rate limit refuses the request: a slot at every level that limits requests. */
+function takeRateSlots(accounts: AccountCache, { key, window, path }: Account): void {
+  for (const { account, window: above } of path?.nodes ?? NO_NODES) {
+    if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.steadyMs);
   }
+  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.steadyMs);
 }
 
-type LoadDecision = Omit<AboveRefusal & { kind: 'tokens_limited' | 'parallel_limited' }, 'account'>;
+type LoadRefusal = Omit<Extract<AdmitOutcome, { kind: 'tokens_limited' | 'parallel_limited' }>, 'rate'>;
+
+/** By the limits on tokens per minute and on parallel requests, from the key upwards; null where none refuses. */
+function loadRefusal(accounts: AccountCache, { key, liveHolds, path }: Account, hold: HoldRequest): LoadRefusal | null {
+  if (key.tpmLimit !== null || key.parallelLimit !== null) {
+    const refused = decideLoad(accounts, key, liveHolds, hold);
+    if (refused !== null) return { ...refused, account: false };
+  }
+  for (const { account, liveHolds: liveAbove } of path?.nodes ?? NO_NODES) {
+    if (account.tpmLimit === null && account.parallelLimit === null) continue;
+    const refused = decideLoad(accounts, account, liveAbove, hold);
+    if (refused !== null) return { ...refused, account: true };
+  }
+  return null;
+}
+
+type LoadDecision = Omit<LoadRefusal, 'account'>;
 
 /** By the limits of a key or an account that has at least one of these. */
 function decideLoad(
@@ -172,7 +159,7 @@ function decideLoad(
 ): LoadDecision | null {
   if (tpmLimit !== null) {
     const tooLarge = inputTokens > tpmLimit;
-    const { nowMs } = accounts;
+    const { steadyMs: nowMs } = accounts;
     const retryAfterMs = tooLarge
       ? RATE_WINDOW_MS
       : accounts.rates.tokensOf(id, nowMs).waitMs(tpmLimit, inputTokens, nowMs);
@@ -185,8 +172,8 @@ function decideLoad(
 function rateNow(accounts: AccountCache, account: Account): RateState | null {
   const limit = account.key.rpmLimit;
   if (limit === null) return null;
-  account.window.advance(accounts.nowMs);
-  return account.window.state(limit, accounts.nowMs);
+  account.window.advance(accounts.steadyMs);
+  return account.window.state(limit, accounts.steadyMs);
 }
 
 function placeHold(
@@ -197,7 +184,7 @@ function placeHold(
   { amount, tokens }: { readonly amount: bigint; readonly tokens: bigint },
   claimName: string | null,
 ): Hold {
-  const heldAtMs = accounts.nowMs;
+  const { nowMs: heldAtMs, steadyMs: steadyAtMs } = accounts;
   const hold: Hold = {
     keyId: account.key.id,
     id,
@@ -207,7 +194,8 @@ function placeHold(
     path: account.path === null ? null : account.path.text,
     waiting: false,
     heldAtMs,
-    expiresAtMs: heldAtMs + ttlMs,
+    steadyAtMs,
+    expiresAtMs: steadyAtMs + ttlMs,
     claimName,
     markNumber: 0,
     markCharge: null,

@@ -1,16 +1,21 @@
 /** Idempotency claims: taken with a hold, ended or freed with it. */
 import { CLAIM_KEEP_MS } from '../operations.ts';
-import type { AdmitOutcome, ConflictReason, RateState, StoredReply } from '../port.ts';
+import type { ConflictReason, StoredReply } from '../port.ts';
 import type { AccountCache } from './account-cache.ts';
 import { bytes, integer, integerOrNull, text } from './columns.ts';
 
-/** The outcome of an admission whose claim is taken already; null when the claim is free. */
-export function findObstacle(
+/** What a request gets whose claim is taken already, but for the state of the rate limit. */
+export type Repeated =
+  | { readonly kind: 'conflict'; readonly reason: ConflictReason }
+  | { readonly kind: 'in_flight' }
+  | { readonly kind: 'replay'; readonly reply: StoredReply };
+
+/** Null when the claim is free. */
+export function findRepeated(
   accounts: AccountCache,
   keyId: string,
   claim: { readonly name: string; readonly fingerprint: string },
-  rate: RateState | null,
-): AdmitOutcome | null {
+): Repeated | null {
   const row = accounts.sql.claim.get(keyId, claim.name);
   if (row === undefined) return null;
   const endedAtMs = integerOrNull(row, 'ended_at_ms');
@@ -18,16 +23,16 @@ export function findObstacle(
     accounts.sql.deleteClaim.run(keyId, claim.name);
     return null;
   }
-  if (text(row, 'fingerprint') !== claim.fingerprint) return { kind: 'conflict', rate, reason: 'other_request' };
+  if (text(row, 'fingerprint') !== claim.fingerprint) return { kind: 'conflict', reason: 'other_request' };
   const state = text(row, 'state');
-  if (state === 'running') return { kind: 'in_flight', rate };
-  if (state !== 'done') return { kind: 'conflict', rate, reason: state as Exclude<ConflictReason, 'other_request'> };
+  if (state === 'running') return { kind: 'in_flight' };
+  if (state !== 'done') return { kind: 'conflict', reason: state as Exclude<ConflictReason, 'other_request'> };
   const reply: StoredReply = {
     status: integer(row, 'reply_status'),
     contentType: text(row, 'reply_type'),
     body: bytes(row, 'reply_body'),
   };
-  return { kind: 'replay', rate, reply };
+  return { kind: 'replay', reply };
 }
 
 /** The call was charged: a repeat gets its reply, or why there is none. */

@@ -91,19 +91,24 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
   defineTimeFunctions(database);
   defineSearch(database);
   const accounts = new AccountCache(database, journal);
-  accounts.nowMs = clock.nowMs();
+  const steady = clock.steady ?? clock;
+  const readTime = (): void => {
+    accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
+    accounts.steadyMs = Math.max(accounts.steadyMs, steady.nowMs());
+  };
+  readTime();
   takeOver(database, accounts, journal);
   let trustedUntilMs = Number.NEGATIVE_INFINITY;
 
   function transact<T>(work: () => T): T {
-    accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
+    readTime();
     try {
       accounts.sql.begin.run();
       accounts.rates.begun();
       const value = work();
       accounts.sql.commit.run();
       accounts.committed();
-      trustedUntilMs = accounts.nowMs + TRUST_MS;
+      trustedUntilMs = accounts.steadyMs + TRUST_MS;
       accounts.trim();
       return value;
     } catch (error) {
@@ -157,8 +162,8 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     },
     now(operation) {
       if (operation.op !== 'admit' || operation.request.claim !== null) return null;
-      accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
-      if (accounts.nowMs > trustedUntilMs) return null;
+      readTime();
+      if (accounts.steadyMs > trustedUntilMs) return null;
       try {
         return admit(accounts, operation.owner, operation.request, true);
       } catch {
@@ -285,7 +290,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'audit':
       expireAll(accounts);
       accounts.persistAll();
-      return audit(accounts.sql.cold, accounts.nowMs);
+      return audit(accounts.sql.cold, accounts.steadyMs);
     case 'usageReport':
       accounts.flush(true);
       return usageReport(accounts.sql.cold, operation.query);
@@ -343,25 +348,25 @@ function performOwn(
   accounts: AccountCache,
   operation: Extract<Operation, { op: 'registerOwner' | 'heartbeat' | 'ping' }>,
 ): Outcome {
-  const { sql, nowMs } = accounts;
+  const { sql, steadyMs } = accounts;
   switch (operation.op) {
     case 'registerOwner':
       sql
         .cold(`INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id)
           DO UPDATE SET lease_until_ms = max(lease_until_ms, excluded.lease_until_ms)`)
-        .run(operation.owner, nowMs + operation.leaseMs);
+        .run(operation.owner, steadyMs + operation.leaseMs);
       accounts.owners.add(operation.owner);
       return null;
     case 'heartbeat': {
       const { changes } = sql
         .cold('UPDATE owners SET lease_until_ms = max(lease_until_ms, ?) WHERE id = ?')
-        .run(nowMs + operation.leaseMs, operation.owner);
+        .run(steadyMs + operation.leaseMs, operation.owner);
       return { kind: Number(changes) === 1 ? 'alive' : 'owner_lost' };
     }
     case 'ping':
       sql
         .cold('INSERT INTO pings (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at_ms = ?')
-        .run(nowMs, nowMs);
+        .run(steadyMs, steadyMs);
       return null;
   }
 }

@@ -25,9 +25,20 @@ export function addEntry(accounts: AccountCache, entry: NewEntry): void {
 
 export function findEntry(accounts: AccountCache, nodeId: string, kind: NewEntry['kind'], id: string): Row | undefined {
   return accounts.sql
-    .cold(`SELECT amount, charge_key_id, charge_id, expires_at_ms FROM account_entries
+    .cold(`SELECT amount, at_ms, charge_key_id, charge_id, expires_at_ms FROM account_entries
       WHERE node_id = ? AND kind = ? AND id = ?`)
     .get(nodeId, kind, id);
+}
+
+/**
+ * By the key whose request was refunded, whoever paid for it then. Earlier releases have booked some ids twice, before and
+ * after a key joined an account: the one of this charge counts first.
+ */
+export function findRefund(accounts: AccountCache, keyId: string, chargeId: string, id: string): Row | undefined {
+  return accounts.sql
+    .cold(`SELECT amount, charge_key_id, charge_id FROM account_entries
+      WHERE charge_key_id = ? AND charge_id IS NOT NULL AND id = ? ORDER BY charge_id = ? DESC LIMIT 1`)
+    .get(keyId, id, chargeId);
 }
 
 /** What was given back of a charge so far. */

@@ -89,7 +89,7 @@ export function mark(accounts: AccountCache, number: number, marks: readonly Mar
     const clamped = charge > hold.amount;
     hold.markNumber = number;
     hold.markCharge = clamped ? hold.amount : charge;
-    const durationMs = accounts.nowMs - hold.heldAtMs;
+    const durationMs = livedMsOf(accounts, hold);
     hold.markDetail = JSON.stringify({ number, tokens, call: call ?? null, durationMs }, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     );
@@ -229,7 +229,7 @@ function release(accounts: AccountCache, account: Account, hold: Hold): void {
   if (hold.id > account.newestEnded) account.newestEnded = hold.id;
   account.reserved -= hold.amount;
   account.liveHolds = account.holds.size;
-  const livedMs = accounts.nowMs - hold.heldAtMs;
+  const livedMs = livedMsOf(accounts, hold);
   account.holdMs = averaged(account.holdMs, livedMs);
   if (account.path !== null) releaseAlong(accounts, account, account.path, hold, livedMs);
 }
@@ -244,6 +244,10 @@ function releaseAlong(accounts: AccountCache, account: Account, path: Path, hold
     node.holdMs = averaged(node.holdMs, livedMs);
   }
   if (account.liveHolds === 0) path.tree.holding.delete(account.key.id);
+}
+
+function livedMsOf({ steadyMs }: AccountCache, { steadyAtMs }: Hold): number {
+  return Math.max(0, steadyMs - steadyAtMs);
 }
 
 function averaged(averageMs: number, livedMs: number): number {

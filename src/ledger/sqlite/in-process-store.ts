@@ -181,7 +181,8 @@ class InProcessStore implements Store {
       const { op } = operation;
       if (op === 'audit' || op === 'listKeys' || op === 'listAccounts' || op === 'statement') {
         // Read before the write: everything that is booked after it is later.
-        const nowMs = this.#clock.nowMs();
+        // Holds last a time, which the audit looks at; the others ask for a date.
+        const nowMs = (op === 'audit' ? (this.#clock.steady ?? this.#clock) : this.#clock).nowMs();
         await this.#write(true);
         results.push((await this.#background.do({ ...operation, nowMs } as BackgroundTask)) as Outcome);
       } else if (op === 'usageReport' || op === 'findCharge' || op === 'keyIds') {

@@ -5,7 +5,6 @@ import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary, NewKey } from '../port.ts';
 import {
   decideChange,
-  FIRST_PURCHASE,
   keySummary,
   REVOKED_IS_FINAL,
   wrongCap,
@@ -15,6 +14,7 @@ import {
   wrongPurchase,
 } from '../rules/key-rules.ts';
 import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
+import { FIRST_PURCHASE } from '../rules/money-rules.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, text } from './columns.ts';
 import { addEntry } from './entries.ts';

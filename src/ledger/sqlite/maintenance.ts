@@ -13,16 +13,16 @@ import { pruneResponses } from './responses.ts';
  * was marked is charged once, what was not is voided.
  */
 export function recover(accounts: AccountCache, limit: number): Recovered {
-  const { sql, nowMs } = accounts;
+  const { sql, steadyMs } = accounts;
   expireAll(accounts);
   accounts.persistAll();
-  for (const row of sql.cold('DELETE FROM owners WHERE lease_until_ms <= ? RETURNING id').all(nowMs)) {
+  for (const row of sql.cold('DELETE FROM owners WHERE lease_until_ms <= ? RETURNING id').all(steadyMs)) {
     accounts.owners.delete(text(row, 'id'));
   }
   const found = sql
     .cold(`SELECT key_id, id FROM holds
       WHERE expires_at_ms <= ? OR owner NOT IN (SELECT id FROM owners) LIMIT ?`)
-    .all(nowMs, limit);
+    .all(steadyMs, limit);
   let charged = 0;
   for (const row of found) {
     const account = accounts.get(text(row, 'key_id'));
@@ -95,13 +95,13 @@ const OLD_USAGE = `DELETE FROM usage WHERE number IN (
     WHERE at_ms <= ? AND number <= (SELECT number FROM usage_watermark) AND number < (SELECT max(number) FROM usage))`;
 
 export function prune(accounts: AccountCache, limit: number, usageKeepMs: number | null): Pruned {
-  const { sql, nowMs } = accounts;
+  const { sql, nowMs, steadyMs } = accounts;
   accounts.flush(true);
   const counts = [
     sql.cold(OLD_CLAIMS).run(limit, nowMs - CLAIM_KEEP_MS).changes,
     sql.cold(OLD_VOIDED).run(limit, nowMs - VOIDED_KEEP_MS).changes,
-    sql.cold(OLD_RATES).run(nowMs - RATE_WINDOW_MS, limit).changes,
-    sql.cold(OLD_TOKEN_RATES).run(nowMs - RATE_WINDOW_MS, limit).changes,
+    sql.cold(OLD_RATES).run(steadyMs - RATE_WINDOW_MS, limit).changes,
+    sql.cold(OLD_TOKEN_RATES).run(steadyMs - RATE_WINDOW_MS, limit).changes,
     usageKeepMs === null ? 0 : sql.cold(OLD_USAGE).run(limit, nowMs - usageKeepMs).changes,
   ].map(Number);
   const responses = pruneResponses(sql.cold, nowMs);

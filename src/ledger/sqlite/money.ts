@@ -4,14 +4,14 @@ import type { Correction, CorrectionOutcome, FoundCharge, Refund, RefundOutcome 
 import {
   BOOKED_OTHERWISE,
   decideRefund,
-  isSamePurchase,
   NO_CREDIT_CHARGED,
   wrongCorrection,
+  wrongRepeat,
 } from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
 import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, integerOrNull, text, textOrNull } from './columns.ts';
-import { addEntry, findEntry, refundedOf } from './entries.ts';
+import { addEntry, findEntry, findRefund, refundedOf } from './entries.ts';
 import { addPromotion, addPurchased, expireOfTree, expirePromotions, promotionalOf } from './promotions.ts';
 import type { ColdStatements } from './statements.ts';
 import type { TreeNode } from './tree-cache.ts';
@@ -60,7 +60,8 @@ export function purchase(
     ('account' in payer ? undefined : accounts.sql.entry.get(nodeId, 'purchase', entryId));
   if (booked !== undefined) {
     const expiry = 'expires_at_ms' in booked ? integerOrNull(booked, 'expires_at_ms') : null;
-    return isSamePurchase({ amount: amount(booked, 'amount'), expiresAtMs: expiry }, given) ? null : BOOKED_OTHERWISE;
+    const before = { amount: amount(booked, 'amount'), expiresAtMs: expiry, atMs: integer(booked, 'at_ms') };
+    return wrongRepeat(before, given, 'account' in payer ? null : payer.key.createdAtMs);
   }
   const wrong = wrongNow() ?? (expiresAtMs === null ? null : wrongExpiry(expiresAtMs, accounts.nowMs));
   if (wrong !== null) return wrong;
@@ -103,7 +104,7 @@ export function refund(accounts: AccountCache, request: Refund): RefundOutcome {
     charged,
     balance: payer.purchased - payer.used,
   });
-  const earlier = findEntry(accounts, payerId, 'refund', entryId);
+  const earlier = findRefund(accounts, keyId, chargeId, entryId) ?? findEntry(accounts, payerId, 'refund', entryId);
   if (earlier !== undefined) {
     const booked = amount(earlier, 'amount');
     const same = textOrNull(earlier, 'charge_key_id') === keyId && textOrNull(earlier, 'charge_id') === chargeId;

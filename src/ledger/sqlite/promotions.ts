@@ -3,6 +3,7 @@
  * before that is decided; the rows are written at once, so that memory and file agree after a rollback.
  */
 import type { OpenPromotion } from '../port.ts';
+import { broughtPromotionId } from '../rules/money-rules.ts';
 import { byExpiry, dueExpiries, type Promotion, paidFrom } from '../rules/promotions.ts';
 import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { amount, integer, text } from './columns.ts';
@@ -131,12 +132,12 @@ export function addPromotion(accounts: AccountCache, payer: Payer, promotion: Pr
 }
 
 /** All that is left goes along with the balance of a key that joins an account, and expires there as it would have here. */
-export function movePromotions(accounts: AccountCache, key: Account, root: TreeNode, entryId: string): void {
+export function movePromotions(accounts: AccountCache, key: Account, root: TreeNode): void {
   for (const { id, remaining, expiresAtMs } of key.promotions ?? []) {
     accounts.sql
       .cold('UPDATE promotions SET remaining = 0, moved = ? WHERE node_id = ? AND id = ?')
       .run(remaining, key.key.id, id);
-    addPromotion(accounts, root, { id: `${entryId} ${id}`, remaining, expiresAtMs });
+    addPromotion(accounts, root, { id: broughtPromotionId(key.key.id, id), remaining, expiresAtMs });
   }
   if (key.promotions !== null) keepRest(accounts, key, []);
 }

@@ -54,6 +54,20 @@ export const FAMILIES = {
   ]),
   gateway_provider_cost_credits_total: counter('What providers ask for the same.', ['model', 'provider']),
   gateway_flagged_charges_total: counter('Charges that an operator should look at.', ['model', 'provider']),
+  gateway_charges_clamped_total: counter('Charges of less than was owed: the hold did not cover it.', [
+    'model',
+    'provider',
+  ]),
+  gateway_charge_shortfall_credits_total: counter('What those of credit keys fell short of.', ['model', 'provider']),
+  gateway_charge_shortfall_tokens_total: counter('What those of token_budget keys fell short of.', [
+    'model',
+    'provider',
+  ]),
+  gateway_usage_counted_total: counter('Charges by tokens that were counted here, by how the call ended.', [
+    'model',
+    'provider',
+    'outcome',
+  ]),
   gateway_time_to_first_byte_seconds: histogram(
     'From the arrival of a request to the first content of its answer.',
     ['model', 'provider', 'streamed'],
@@ -110,6 +124,12 @@ export const FAMILIES = {
   gateway_request_log_buffered: gauge('Requests that wait to be stored in it.', []),
   gateway_audit_ok: gauge('1 when the last audit found nothing wrong; absent before the first.', []),
   gateway_audit_timestamp_seconds: gauge('When that audit ended.', []),
+  gateway_keys_below_cost: gauge(
+    'Keys that were charged less today than providers ask; only on the gateway that watches for alerts.',
+    [],
+  ),
+  gateway_clock_jumps_total: counter('How often the clock of the machine jumped ahead by more than a second.', []),
+  gateway_clock_ahead_seconds: gauge('How far the time of the gateway is ahead of a clock that was set back.', []),
   gateway_ready: gauge('1 while /readyz is a 200.', []),
   gateway_data_disk_free_bytes: gauge('Free space where the data folder is.', []),
   gateway_data_disk_bytes: gauge('All space there.', []),

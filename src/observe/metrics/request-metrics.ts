@@ -41,6 +41,7 @@ export class RequestMetrics implements RequestObserver {
   readonly #admissions = counts();
   readonly #attempts = counts();
   readonly #skipped = counts();
+  readonly #usageCounted = counts();
   /** By model and provider. */
   readonly #targets = new SeriesTree(() => new TargetSeries());
   readonly #keys = new SeriesTree<KeySeries>(() => ({ requests: 0, chargedNanos: 0, chargedTokens: 0 }));
@@ -80,6 +81,9 @@ export class RequestMetrics implements RequestObserver {
     if (attempts.length === 0) return;
     const target = this.#targets.at(model, provider);
     target.charge(record);
+    if (record.usage?.source === 'counted') {
+      this.#usageCounted.at(model, provider, attempts[attempts.length - 1]?.outcome ?? NONE).value += 1;
+    }
     target.time(record);
   }
 
@@ -102,6 +106,7 @@ export class RequestMetrics implements RequestObserver {
       gateway_admissions_total: counted(this.#admissions),
       gateway_attempts_total: counted(this.#attempts),
       gateway_targets_skipped_total: counted(this.#skipped),
+      gateway_usage_counted_total: counted(this.#usageCounted),
       gateway_received_bytes_total: endpoints.map(([labels, { received }]) => ({ labels, value: received })),
       gateway_sent_bytes_total: endpoints.map(([labels, { sent }]) => ({ labels, value: sent })),
       gateway_key_requests_total: keys.map(([labels, { requests }]) => ({ labels, value: requests })),
@@ -139,6 +144,9 @@ export class RequestMetrics implements RequestObserver {
       gateway_cost_credits_total: sums(({ costNanos }) => costNanos, NANOS),
       gateway_provider_cost_credits_total: sums(({ providerCostNanos }) => providerCostNanos, NANOS),
       gateway_flagged_charges_total: sums(({ flagged }) => flagged),
+      gateway_charges_clamped_total: sums(({ clamped }) => clamped),
+      gateway_charge_shortfall_credits_total: sums(({ shortfallNanos }) => shortfallNanos, NANOS),
+      gateway_charge_shortfall_tokens_total: sums(({ shortfallTokens }) => shortfallTokens),
       gateway_time_to_first_byte_seconds: latencies('firstByte'),
       gateway_request_duration_seconds: latencies('duration'),
       gateway_time_between_chunks_seconds: targets.flatMap(([labels, target]) =>

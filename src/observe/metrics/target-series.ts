@@ -15,11 +15,14 @@ export class TargetSeries {
   costNanos = 0;
   providerCostNanos = 0;
   flagged = 0;
+  clamped = 0;
+  shortfallNanos = 0;
+  shortfallTokens = 0;
   readonly streamed = new Latencies();
   readonly whole = new Latencies();
   betweenChunks: Histogram | null = null;
 
-  charge({ usage, charged, mode, costNanos, providerCostNanos, flag }: RequestRecord): void {
+  charge({ usage, charged, owed, mode, costNanos, providerCostNanos, flag }: RequestRecord): void {
     if (usage !== null) {
       const { tokens } = usage;
       this.input += tokens.input;
@@ -33,6 +36,11 @@ export class TargetSeries {
     if (costNanos !== null) this.costNanos += Number(costNanos);
     if (providerCostNanos !== null) this.providerCostNanos += Number(providerCostNanos);
     if (charged === null) return;
+    if (owed !== null && owed > charged) {
+      this.clamped += 1;
+      if (mode === 'credit') this.shortfallNanos += Number(owed - charged);
+      else this.shortfallTokens += Number(owed - charged);
+    }
     if (mode === 'credit') this.chargedNanos += Number(charged);
     else this.chargedTokens += Number(charged);
   }

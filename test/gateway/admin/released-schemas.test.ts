@@ -42,6 +42,9 @@ async function serves(gateway: StartedGateway, release: Release): Promise<void> 
     assert.notEqual(response.status, 401, await response.clone().text());
     await response.text();
   }
+  const [{ id } = { id: '' }] = (await gateway.admin.listKeys()).filter(({ mode }) => mode === 'credit');
+  const first = gateway.admin.addCredit(id, { amount: '1', entry_id: 'first' });
+  await assert.rejects(first, /"first" is the credit that the key was created with/);
   const charged = await call(`${gateway.origin}/v1/chat/completions`, { key: release.key, body });
   assert.equal(charged.status, 200, await charged.text());
   const { findings, entries } = await gateway.audit();

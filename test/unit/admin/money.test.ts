@@ -66,6 +66,24 @@ describe('refunds and corrections', () => {
     assert.equal((await service.audit()).ok, true);
   });
 
+  test('[F49] no booking takes an id that only the gateway gives, and "first" is an id like any other', async (t) => {
+    const { service, ledger, clock } = adminFixture(t);
+    const key = await service.createKey({ mode: 'credit', credit: '1' });
+    clock.atMs++;
+    const account = await service.accounts.create({ name: 'org' });
+    await charge(ledger, key.id, 'req_1', 250_000_000n);
+    const entry_id = 'gateway:first';
+    const reserved = refusedWith('invalid_input', /^entry_id is "gateway:first": .*does not begin with "gateway:"/);
+    await assert.rejects(service.addCredit(key.id, { amount: '1', entry_id }), reserved);
+    await assert.rejects(service.accounts.addCredit(account.id, { amount: '1', entry_id }), reserved);
+    await assert.rejects(service.accounts.addKey(account.id, { key: key.id, entry_id }), reserved);
+    await assert.rejects(service.money.refund('req_1', { reason: 'x', entry_id }), reserved);
+    await assert.rejects(service.money.correct(key.id, { amount: '1', reason: 'x', entry_id }), reserved);
+    const purchase = { amount: '1', entry_id: 'first' };
+    await service.addCredit(key.id, purchase);
+    assert.equal((await service.addCredit(key.id, purchase)).remaining, 1.75);
+  });
+
   test('bad input is refused with what to do, and nothing changes', async (t) => {
     const { service, ledger } = adminFixture(t);
     const key = await service.createKey({ mode: 'credit', credit: '1' });

@@ -14,7 +14,7 @@ import type { AlertPolicy } from '../../../src/core/policy.ts';
 import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
 import type { AuditTrailEntry, AuditTrailQuery } from '../../../src/operators/port.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
-import { admitRequest, newAccount, newKey, settleRequest } from '../../contract/fixtures.ts';
+import { admitRequest, newAccount, newKey, settleRequest, usageRecord } from '../../contract/fixtures.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -86,6 +86,38 @@ describe('levels', () => {
 });
 
 describe('the watch', () => {
+  test('tells the operator of a key that was charged less on a day than providers ask, once for each day', async (t) => {
+    const { ledger, clock, store, look, gateway } = world(t);
+    const { id } = await ledger.createKey(newKey({ credit: 1_000n * CREDIT }));
+    const call = async (amount: bigint, providerCostNanos: bigint): Promise<void> => {
+      const holdId = randomUUID();
+      assert.equal((await ledger.admit(admitRequest(id, holdId, amount))).kind, 'admitted');
+      const usage = usageRecord({ costNanos: amount, providerCostNanos });
+      await ledger.settle(settleRequest(id, holdId, amount, { usage }));
+    };
+    await call(2n * CREDIT, 2n * CREDIT);
+    assert.deepEqual(await look(), []);
+    await call(CREDIT, CREDIT + 1n);
+    clock.atMs += 600_000;
+    const below = { type: 'spend.below_cost', key: id, day: '2026-01-15', cost: 3, provider_cost: 3.000000001 };
+    assert.deepEqual(await look(), [below]);
+    await call(CREDIT, 5n * CREDIT);
+    clock.atMs += 600_000;
+    assert.deepEqual(await look(), []);
+    assert.deepEqual(await look(gateway()), []);
+    // What another day makes good does not count for this one.
+    clock.atMs += 86_400_000;
+    await call(9n * CREDIT, CREDIT);
+    assert.deepEqual(await look(), []);
+    await call(CREDIT, 10n * CREDIT);
+    clock.atMs += 600_000;
+    assert.deepEqual(
+      (await look()).map(({ type, day, cost, provider_cost }) => [type, day, cost, provider_cost]),
+      [['spend.below_cost', '2026-01-16', 10, 11]],
+    );
+    assert.equal((await store.alerts({ limit: 10, before: null, type: 'spend.below_cost' })).length, 2);
+  });
+
   test('tells each level of a balance once, and begins anew when credit is bought', async (t) => {
     const { ledger, spend, look, gateway } = world(t);
     const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT, label: 'mine' }));

@@ -20,7 +20,6 @@ function conversation(name: Name, body: object, headers: Partial<Record<ReadHead
     origin: null,
     path: ENDPOINTS[name].path,
     headers: { get: (header) => headers[header] ?? null, repeated: () => false },
-    receivedAtMs: 0,
     clientAddress: '',
     record: new RequestRecord('req_1', ENDPOINTS[name], 0),
     readBody: async () => parsed.bytes,

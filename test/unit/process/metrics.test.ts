@@ -10,8 +10,18 @@ test('a scrape is refused where a worker does not answer: a sum without it would
     metrics: () => Promise.reject(new Error('a worker did not answer within 10000 ms')),
   };
   const ledger = { stats: () => assert.fail('nothing else is read') };
-  await assert.rejects(scrape({ settings, serving, ledger, audits: { last: null } }), {
-    code: 'unavailable',
-    message: 'no metrics at present: a worker did not answer within 10000 ms',
-  });
+  await assert.rejects(
+    scrape({
+      settings,
+      serving,
+      ledger,
+      audits: { last: null },
+      alerts: { keysBelowCost: null },
+      clock: { reading: () => ({}) },
+    }),
+    {
+      code: 'unavailable',
+      message: 'no metrics at present: a worker did not answer within 10000 ms',
+    },
+  );
 });

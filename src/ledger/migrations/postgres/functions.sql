@@ -85,6 +85,7 @@ DECLARE
   advanced boolean;
   oldest_ms bigint;
   obstacle text;
+  repeated text;
   means bigint;
   amount bigint;
   raised bigint;
@@ -216,7 +217,13 @@ BEGIN
           CONTINUE;
         END IF;
       END IF;
-      IF (a.tpm_limit IS NOT NULL OR a.parallel_limit IS NOT NULL) AND amount IS NULL AND o.h IS NOT NULL THEN
+      -- A repeat takes its place in requests per minute, and no other limit is asked.
+      repeated := NULL;
+      IF o.n IS NOT NULL AND amount IS NULL AND o.h IS NOT NULL THEN
+        repeated := claim_obstacle(o.k, o.n, o.f, now_ms);
+      END IF;
+      IF (a.tpm_limit IS NOT NULL OR a.parallel_limit IS NOT NULL) AND repeated IS NULL AND amount IS NULL
+        AND o.h IS NOT NULL THEN
         obstacle := load_refusal(o.k, a.tpm_limit, a.parallel_limit, a.live_holds, coalesce(o.ti, 0), now_ms);
         IF obstacle IS NOT NULL THEN
           results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',"account":false,' || obstacle || '}';
@@ -237,12 +244,9 @@ BEGIN
         CONTINUE;
       END IF;
 
-      IF o.n IS NOT NULL THEN
-        obstacle := claim_obstacle(o.k, o.n, o.f, now_ms);
-        IF obstacle IS NOT NULL THEN
-          results[o.i] := '{"rate":' || rate || ',' || obstacle || '}';
-          CONTINUE;
-        END IF;
+      IF repeated IS NOT NULL THEN
+        results[o.i] := '{"rate":' || rate || ',' || repeated || '}';
+        CONTINUE;
       END IF;
       IF a.mode = 'credit' THEN
         means := a.purchased - a.used;
@@ -680,6 +684,7 @@ DECLARE
   rate text;
   wait_ms bigint;
   obstacle text;
+  repeated text;
   -- What is held of the key's unit and of tokens, and the least that will do.
   most bigint;
   most_tokens bigint;
@@ -861,31 +866,41 @@ BEGIN
           END IF;
         END IF;
         obstacle := NULL;
-        IF o.h IS NOT NULL AND (a.tpm_limit IS NOT NULL OR a.parallel_limit IS NOT NULL) THEN
-          obstacle := '"account":false,'
-            || load_refusal(o.k, a.tpm_limit, a.parallel_limit, a.live_holds, coalesce(o.ti, 0), now_ms);
-        END IF;
-        IF obstacle IS NULL AND limited THEN
+        IF o.q IS NULL AND limited THEN
           FOREACH j IN ARRAY path LOOP
             n := nodes[j];
-            IF o.q IS NULL AND n.rpm_limit IS NOT NULL THEN
-              IF node_next[j] IS NULL THEN
-                n.rate_first := first_place(n.id, n.rate_first, n.rate_next, n.rate_at_ms, now_ms);
-                nodes[j] := n;
-                node_next[j] := n.rate_next;
-              END IF;
-              wait_ms := place_wait_ms(n.id, n.rate_first, n.rate_next, n.rpm_limit, now_ms);
-              IF wait_ms > 0 THEN
-                obstacle := '"kind":"account_rate_limited","retryAfterMs":' || wait_ms;
-                EXIT;
-              END IF;
+            CONTINUE WHEN n.rpm_limit IS NULL;
+            IF node_next[j] IS NULL THEN
+              n.rate_first := first_place(n.id, n.rate_first, n.rate_next, n.rate_at_ms, now_ms);
+              nodes[j] := n;
+              node_next[j] := n.rate_next;
             END IF;
-            IF o.h IS NOT NULL AND (n.tpm_limit IS NOT NULL OR n.parallel_limit IS NOT NULL) THEN
+            wait_ms := place_wait_ms(n.id, n.rate_first, n.rate_next, n.rpm_limit, now_ms);
+            IF wait_ms > 0 THEN
+              obstacle := '"kind":"account_rate_limited","retryAfterMs":' || wait_ms;
+              EXIT;
+            END IF;
+          END LOOP;
+        END IF;
+        -- A repeat takes its places in requests per minute, and no other limit is asked.
+        repeated := NULL;
+        IF o.n IS NOT NULL AND o.h IS NOT NULL AND obstacle IS NULL THEN
+          repeated := claim_obstacle(o.k, o.n, o.f, now_ms);
+        END IF;
+        IF o.h IS NOT NULL AND repeated IS NULL AND obstacle IS NULL THEN
+          IF a.tpm_limit IS NOT NULL OR a.parallel_limit IS NOT NULL THEN
+            obstacle := '"account":false,'
+              || load_refusal(o.k, a.tpm_limit, a.parallel_limit, a.live_holds, coalesce(o.ti, 0), now_ms);
+          END IF;
+          IF obstacle IS NULL AND limited THEN
+            FOREACH j IN ARRAY path LOOP
+              n := nodes[j];
+              CONTINUE WHEN n.tpm_limit IS NULL AND n.parallel_limit IS NULL;
               obstacle := '"account":true,'
                 || load_refusal(n.id, n.tpm_limit, n.parallel_limit, n.live_holds, coalesce(o.ti, 0), now_ms);
               EXIT WHEN obstacle IS NOT NULL;
-            END IF;
-          END LOOP;
+            END LOOP;
+          END IF;
         END IF;
         IF obstacle IS NOT NULL THEN
           results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',' || obstacle || '}';
@@ -920,12 +935,9 @@ BEGIN
         results[o.i] := '{"kind":"admitted","rate":' || rate || ',"held":"0"}';
         CONTINUE;
       END IF;
-      IF o.n IS NOT NULL THEN
-        obstacle := claim_obstacle(o.k, o.n, o.f, now_ms);
-        IF obstacle IS NOT NULL THEN
-          results[o.i] := '{"rate":' || rate || ',' || obstacle || '}';
-          CONTINUE;
-        END IF;
+      IF repeated IS NOT NULL THEN
+        results[o.i] := '{"rate":' || rate || ',' || repeated || '}';
+        CONTINUE;
       END IF;
 
       most := o.a;

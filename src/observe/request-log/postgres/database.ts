@@ -1,5 +1,6 @@
 /** The request log in PostgreSQL: one table, a partition for each day, so that old days leave at once and cost nothing. */
 import { Pool } from 'pg';
+import { ADVISORY_LOCKS } from '../../../core/advisory-locks.ts';
 import { connectTimeoutMs } from '../../../core/database-url.ts';
 import { DAY_MS } from '../../../core/time.ts';
 
@@ -13,10 +14,6 @@ export interface Partition {
 }
 
 const STATEMENT_MS = 10_000;
-/** Only one process at a time makes or drops partitions. */
-const LOCK = 0x6a7e_3a13;
-/** And only one removes rows; others have nothing to do meanwhile. */
-const PRUNE_LOCK = 0x6a7e_3a14;
 const DUPLICATE = new Set(['42P07', '42710', '23505']);
 
 const TABLES = `
@@ -69,9 +66,10 @@ export class LogDatabase {
       max: 1,
       connectionTimeoutMillis: connectTimeoutMs(url) ?? 0,
       query_timeout: STATEMENT_MS + 3_000,
-      statement_timeout: STATEMENT_MS,
-      options: '-c synchronous_commit=off',
       allowExitOnIdle: true,
+      // Not as parameters of the startup: a pooler refuses those that it does not know.
+      onConnect: (client) =>
+        client.query(`SET statement_timeout = ${STATEMENT_MS}; SET synchronous_commit = off`).then(() => {}),
     });
     // A connection that breaks while nobody uses it; the next query opens another one.
     this.#pool.on('error', () => {});
@@ -95,7 +93,7 @@ export class LogDatabase {
     try {
       const query: Query = async (text, values = []) => (await client.query<Row>(text, [...values])).rows;
       await query('BEGIN');
-      const [lock] = await query('SELECT pg_try_advisory_xact_lock($1) AS taken', [PRUNE_LOCK]);
+      const [lock] = await query('SELECT pg_try_advisory_xact_lock($1) AS taken', [ADVISORY_LOCKS.requestLogPruning]);
       const result = lock?.taken === true ? await work(query) : null;
       await query('COMMIT');
       ended = true;
@@ -159,7 +157,7 @@ export class LogDatabase {
   async #change(sql: string): Promise<void> {
     try {
       await this.#pool.query(
-        `BEGIN; SET LOCAL lock_timeout = 2000; SELECT pg_advisory_xact_lock(${LOCK}); ${sql}; COMMIT`,
+        `BEGIN; SET LOCAL lock_timeout = 2000; SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.requestLogTables}); ${sql}; COMMIT`,
       );
     } catch (error) {
       await this.#pool.query('ROLLBACK');

@@ -1,0 +1,2 @@
+-- compatible_from 12: earlier releases call the functions as before.
+-- For `functions.sql`: a repeat takes its place in requests per minute and is answered before any other limit is asked.
