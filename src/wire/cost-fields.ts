@@ -8,7 +8,6 @@ import { MULTIPLIER_FIELDS, type MultiplierField } from '../core/money.ts';
 import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 import { refuse } from './errors.ts';
 import type { ParsedBody } from './json/parse-request.ts';
-import { layoutAt, OPEN_BRACE, OPEN_BRACKET, objectsOfList } from './json/scan.ts';
 
 export interface CostFields {
   readonly multipliers: Readonly<Partial<Record<MultiplierField, string>>>;
@@ -38,7 +37,6 @@ export function readCostFields(request: ParsedBody, betas: string | null): CostF
   const { body } = request;
   for (const name in REFUSED) refuseUnlessPlain(body, name);
   refuseThread(body);
-  refuseHiddenMembers(request);
   const multipliers: Partial<Record<MultiplierField, string>> = {};
   for (const field of MULTIPLIER_FIELDS) {
     const value = body[field];
@@ -70,37 +68,6 @@ function refuseThread({ thread }: JsonObject): void {
     param: 'thread',
     details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
   });
-}
-
-/** Servers differ in which of two members of one name they read, so that one could hide what the other asks for. */
-function refuseHiddenMembers({ bytes, layout, body }: ParsedBody): void {
-  for (const { name, valueStart, valueEnd } of layout.members) {
-    if (name !== 'tools' && name !== 'search_parameters' && name !== 'web_search_options') continue;
-    if (!Array.isArray(body[name]) && !isObject(body[name])) continue;
-    const text = bytes.toString('latin1', valueStart, valueEnd);
-    const path = duplicatePath(text);
-    if (path !== null) refuse(name + path, `${name}${path} is given more than once.`);
-  }
-}
-
-/** Of the first member that an object, or an object of a list, has twice; null where there is none. */
-function duplicatePath(text: string): string | null {
-  if (text.charCodeAt(0) === OPEN_BRACE) return duplicateMember(text, 0);
-  if (text.charCodeAt(0) !== OPEN_BRACKET) return null;
-  for (const { index, start } of objectsOfList(text, 0, text.length)) {
-    const found = duplicateMember(text, start);
-    if (found !== null) return `[${index}]${found}`;
-  }
-  return null;
-}
-
-function duplicateMember(text: string, start: number): string | null {
-  const names = new Set<string>();
-  for (const { name } of layoutAt(text, start)?.members ?? []) {
-    if (names.has(name)) return `.${name}`;
-    names.add(name);
-  }
-  return null;
 }
 
 function isEmptyList(value: Json): boolean {

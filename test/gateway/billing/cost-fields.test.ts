@@ -67,17 +67,24 @@ describe('[R60] fields that change the cost', () => {
     assert.equal((await send('oauth-2025-04-20,interleaved-thinking-2025-05-14')).status, 200);
   });
 
-  test('a second member of the same name hides nothing', async () => {
+  test('a second member of the same name hides nothing, wherever it is', async () => {
     const key = await gateway.creditKey();
-    const hidden = {
-      tools: '[{"type":"web_search","type":"function","function":{"name":"f"}}]',
-      search_parameters: '{"mode":"on","mode":"off"}',
-    };
-    for (const [name, value] of Object.entries(hidden)) {
-      const body = JSON.stringify(bodyOf('chat')).replace('{', `{"${name}":${value},`);
-      const error = await refusal(visit(key, 'chat', { body }), 'chat', 400, 'invalid_request');
+    const hidden: readonly (readonly [name: (typeof GENERATIONS)[number], member: string, param: string])[] = [
+      ['chat', '"tools":[{"type":"web_search","type":"function","function":{"name":"f"}}]', 'tools[0].type'],
+      ['chat', '"search_parameters":{"mode":"on","mode":"off"}', 'search_parameters.mode'],
+      ['chat', '"x":[{"a":{"n":1,"n":9}}]', 'x[0].a.n'],
+      ['responses', '"reasoning":{"effort":"high","effort":"none"}', 'reasoning.effort'],
+      ['responses', '"x":{"tools":[{"type":"namespace","tools":[],"t\\u006fols":[]}]}', 'x.tools[0].tools'],
+      ['messages', '"thinking":{"type":"enabled","type":"disabled"}', 'thinking.type'],
+      ['messages', '"system":[{"type":"tool_addition","text":"x","type":"text"}]', 'system[0].type'],
+    ];
+    for (const [name, member, param] of hidden) {
+      const body = JSON.stringify(bodyOf(name)).replace('{', `{${member},`);
+      const error = await refusal(visit(key, name, { body }), name, 400, 'invalid_request');
       assert.match(error.message, /more than once/);
+      assert.equal(error.param, param);
     }
+    assert.equal((await gateway.admin.showKey(key.id)).used, 0);
   });
 });
 
