@@ -86,6 +86,6 @@ function published(
 
 function publishedTool({ priceBook, bookTools }: ModifierInput, type: string): number | undefined {
   const tools = { ...(priceBook === null ? {} : PUBLISHED_TOOLS[priceBook]), ...bookTools };
-  const plain = type.replace(/_(?:\d{8}|preview.*)$/, '');
+  const plain = type.replace(/_(?:\d{8}|\d{4}_\d{2}_\d{2}|preview.*)$/, '');
   return Object.hasOwn(tools, type) ? tools[type] : Object.hasOwn(tools, plain) ? tools[plain] : undefined;
 }

@@ -160,8 +160,9 @@ function pricesOf(pricing: Pricing, provider: string, types: readonly string[]):
   return prices;
 }
 
+/** Without its version; `mcp_toolset` names tools of `mcp`. */
 function plainType(type: string): string {
-  return type.replace(/_(?:\d{8}|preview.*)$/, '');
+  return type.replace(/_(?:\d{8}|\d{4}_\d{2}_\d{2}|preview.*|toolset)$/, '');
 }
 
 function modifiersOf({ modifiers }: Pricing, provider: string): PriceModifiers {

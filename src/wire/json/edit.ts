@@ -2,7 +2,7 @@
  * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
-import { type Layout, layoutAt, type Member, memberRanges } from './scan.ts';
+import { type Layout, layoutAt, type Member, memberRanges, objectsOfList, type Range } from './scan.ts';
 
 /** Replaces the bytes from `start` to `end`; an insertion where both are equal. */
 interface Edit {
@@ -69,6 +69,45 @@ function editsFor(bytes: Buffer, changes: readonly Change[], layout?: Layout): E
   }
   if (inserted !== '') edits.push(insertion(top, inserted, 0, removed));
   return edits.length > 1 ? edits.sort((a, b) => a.start - b.start || a.end - b.end) : edits;
+}
+
+/** A value inside the text, by the names of members and the places in lists that lead to it, and what it should say. */
+export interface Replacement {
+  readonly path: readonly (string | number)[];
+  readonly json: string;
+}
+
+/** The text with values replaced that exist in it; they do not hold one another. */
+export function replaceValues(bytes: Buffer, replacements: readonly Replacement[], layout: Layout): Buffer {
+  const text = bytes.toString('latin1');
+  const edits = replacements.flatMap(({ path, json }) => {
+    const range = rangeAt(text, path, layout);
+    return range === null ? [] : [{ start: range.start, end: range.end, text: json }];
+  });
+  return splice(
+    bytes,
+    edits.sort((a, b) => a.start - b.start),
+  );
+}
+
+/** Where the value is; only objects are found in lists. */
+function rangeAt(text: string, [first, ...steps]: readonly (string | number)[], layout: Layout): Range | null {
+  let range = memberRange(layout, first);
+  for (const step of steps) {
+    if (range === null) return null;
+    range = typeof step === 'number' ? elementRange(text, range, step) : memberRange(layoutAt(text, range.start), step);
+  }
+  return range;
+}
+
+function elementRange(text: string, { start, end }: Range, wanted: number): Range | null {
+  for (const element of objectsOfList(text, start, end)) if (element.index === wanted) return element;
+  return null;
+}
+
+function memberRange(layout: Layout | null, wanted: string | number | undefined): Range | null {
+  const found = layout?.members.find(({ name }) => name === wanted);
+  return found === undefined ? null : { start: found.valueStart, end: found.valueEnd };
 }
 
 function childEdits(bytes: Buffer, parent: Member, child: string, json: string): Edit[] {
