@@ -76,7 +76,9 @@ export function pricingFromUsd(
     }),
   );
   if (first === undefined) throw new Error('a price has at least one tier');
-  const pricing = { per, tiers: [first, ...rest] } as const;
+  // Where a model is free, so is everything about it.
+  const longCacheWrites = usd.cache_write_1h !== undefined || (usd.input === 0 && usd.output === 0);
+  const pricing: Pricing = { per, tiers: [first, ...rest], ...(longCacheWrites ? { longCacheWrites } : {}) };
   const modified = Object.entries(modifiers).filter(([, { multipliers, hostedTools }]) => {
     return Object.keys(multipliers).length > 0 || Object.keys(hostedTools).length > 0;
   });

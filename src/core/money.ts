@@ -13,8 +13,9 @@ export interface Rates {
   readonly input: bigint;
   readonly output: bigint;
   readonly cacheRead: bigint;
-  /** Cache write with the provider's default lifetime (five minutes). */
+  /** Cache write with the provider's default lifetime (five minutes at Anthropic, thirty at OpenAI). */
   readonly cacheWrite: bigint;
+  /** Cache write with the longer lifetime (one hour at Anthropic, twelve at OpenAI). */
   readonly cacheWrite1h: bigint;
   /** Parts of `input` and `output` whose price differs; absent where they cost what text costs. */
   readonly inputAudio?: bigint;
@@ -59,6 +60,8 @@ export interface Pricing {
   readonly per: bigint;
   /** Ascending; the first begins at 0. */
   readonly tiers: readonly [PriceTier, ...PriceTier[]];
+  /** Whether `cacheWrite1h` is a price of its own; where not, nobody says what the longer lifetime costs. */
+  readonly longCacheWrites?: boolean;
   /** By the name of the provider; absent where it has none. */
   readonly modifiers?: Readonly<Record<string, PriceModifiers>>;
 }

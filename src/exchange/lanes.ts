@@ -9,6 +9,7 @@ import { MULTIPLIER_FIELDS } from '../core/money.ts';
 import { hostedToolOf, isPlainValue } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
 import { shownName } from '../core/request-text.ts';
+import { askedLifetime, refuseLifetime } from '../wire/cache-lifetime.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { ParsedBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
@@ -110,6 +111,8 @@ export class Lanes {
     const from = FORMATS[this.#options.format];
     const to = FORMATS[target.format];
     const state = request.state?.answer;
+    const lifetime = askedLifetime(priced.body);
+    const unpricedLifetime = lifetime?.lifetime === 'long' && model.pricing.longCacheWrites ? null : lifetime;
     const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens, state };
     if (from !== to) {
       const { reasoning } = model.capabilities;
@@ -122,8 +125,10 @@ export class Lanes {
         thinking: thinkingStyle(target.upstreamModel),
         sampling: samplingStyle(target.upstreamModel),
         extended: provider.kind === 'ai-sdk',
+        unpricedLifetime,
       });
     }
+    if (unpricedLifetime !== null) refuseLifetime(unpricedLifetime);
     const readable = request.state ? stripForeignReasoning(priced, request.state.storedReasoning, provider) : priced;
     return from.passthrough({
       ...stripPackedReasoning(from.inputField, readable),
