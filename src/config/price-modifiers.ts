@@ -20,6 +20,12 @@ const PUBLISHED: readonly PublishedRow[] = [
   { provider: 'anthropic', models: /^claude-opus-4[.-][67]/, multipliers: { speed: { fast: 6 } } },
   { provider: 'anthropic', models: /^claude-opus-(4[.-][89]|[5-9])/, multipliers: { speed: { fast: 2 } } },
   { provider: 'anthropic', models: /^claude-/, multipliers: { inference_geo: { us: 1.1 } } },
+  {
+    provider: 'openai',
+    models: /^gpt-6-astra/,
+    multipliers: { service_tier: { ...fast(2), ultrafast: 6, flex: 0.5 } },
+  },
+  { provider: 'openai', models: /^gpt-6(\.1)?-(sol|luna)/, multipliers: { service_tier: { ...fast(2), flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5\.5/, multipliers: { service_tier: { ...fast(2.5), flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5-mini/, multipliers: { service_tier: { ...fast(1.8), flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5(\.[1246])?(-|$)/, multipliers: { service_tier: { ...fast(2), flex: 0.5 } } },

@@ -41,6 +41,12 @@ export function multiplierOf(
   return isPlainValue(field, value) ? ONE : null;
 }
 
+/** Whether the provider has a tier for this model that costs more, which `auto` could then mean. */
+export function hasDearerTier(pricing: Pricing, provider: string): boolean {
+  const tiers = Object.values(modifiersOf(pricing, provider).multipliers.service_tier ?? {});
+  return tiers.some(({ numerator, denominator }) => numerator > denominator);
+}
+
 /**
  * The price of a hosted tool at this provider; null: it has none there. A price for `web_search` counts for its dated and
  * preview versions too (`web_search_20250305`, `web_search_preview`).
@@ -80,6 +86,8 @@ export interface AskedTerms {
   readonly images?: boolean;
 }
 
+const NOTHING_ASKED: AskedTerms = { fields: {}, hostedTools: [] };
+
 /**
  * The dearest that the request can become at any of these providers: the highest multiplier, and never less than the plain
  * price, because a provider may serve it at that; and every call that its tools may make.
@@ -91,7 +99,7 @@ export function holdTerms(pricing: Pricing, providers: readonly string[], asked:
     let product = ONE;
     let fees = ZERO;
     for (const [field, value] of entriesOf(asked.fields)) {
-      product = multiply(product, larger(multiplierOf(pricing, provider, field, value) ?? ONE, ONE));
+      product = multiply(product, atLeastPlain(pricing, provider, field, value));
     }
     for (const { nanosPerCall, maxCalls } of pricesOf(pricing, provider, asked.hostedTools)) {
       fees = add(fees, times(nanosPerCall, maxCalls));
@@ -113,22 +121,22 @@ export interface ReportedTerms {
 }
 
 /**
- * The terms of a charge at the provider that answered, and what in the report has no price (for the operator: it was
- * charged as if it were plain). `askedTools`: the types of hosted tools that were asked for; a call has the price of the
- * one that it is a call of.
+ * The terms of a charge at the provider that answered, and what in the report has no price, for the operator. A call of a
+ * hosted tool has the price of the one among those asked for that it is a call of. A value that has no price is charged
+ * at the price of the value that was asked for, and never below the plain price.
  */
 export function chargeTerms(
   pricing: Pricing,
   provider: string,
   reported: ReportedTerms,
-  askedTools: readonly string[] = [],
+  { fields: askedFields, hostedTools: askedTools }: AskedTerms = NOTHING_ASKED,
 ): ChargeTerms & { readonly unpriced: readonly string[] } {
   const unpriced: string[] = [];
   let factor = ONE;
   for (const [field, value] of entriesOf(reported.fields)) {
     const multiplier = multiplierOf(pricing, provider, field, value);
     if (multiplier === null) unpriced.push(`${field} ${value}`);
-    else factor = multiply(factor, multiplier);
+    factor = multiply(factor, multiplier ?? atLeastPlain(pricing, provider, field, askedFields[field]));
   }
   let feeNanos = ZERO;
   for (const [type, calls] of Object.entries(reported.calls)) {
@@ -138,6 +146,10 @@ export function chargeTerms(
     else feeNanos = add(feeNanos, times(price, calls));
   }
   return { factor, feeNanos, parts: reported.parts, unpriced };
+}
+
+function atLeastPlain(pricing: Pricing, provider: string, field: MultiplierField, asked: string | undefined): Fraction {
+  return larger((asked === undefined ? null : multiplierOf(pricing, provider, field, asked)) ?? ONE, ONE);
 }
 
 /** Reports name a tool without its version (`web_search`), requests and prices may name it with one. */

@@ -6,12 +6,13 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import { MULTIPLIER_FIELDS } from '../core/money.ts';
-import { hostedToolOf, isPlainValue } from '../core/price-terms.ts';
+import { hasDearerTier, hostedToolOf, isPlainValue } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
 import { shownName } from '../core/request-text.ts';
 import { askedLifetime, refuseLifetime } from '../wire/cache-lifetime.ts';
 import { FORMATS } from '../wire/formats.ts';
-import type { ParsedBody } from '../wire/json/parse-request.ts';
+import { change } from '../wire/json/edit.ts';
+import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
 import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
@@ -91,12 +92,17 @@ export class Lanes {
     const { pricing } = this.#options.model;
     if (provider.kind === 'ai-sdk') refuseMultiplied(request);
     const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
-    const priced = withHostedTools(request, request.info.hostedTools, unpriced, {
-      format: this.#options.format,
-      pricing,
-      provider: provider.name,
-      usableModel: this.#options.usableModel,
-    });
+    const priced = withHostedTools(
+      withPlainTier(request, this.#options, target, provider),
+      request.info.hostedTools,
+      unpriced,
+      {
+        format: this.#options.format,
+        pricing,
+        provider: provider.name,
+        usableModel: this.#options.usableModel,
+      },
+    );
     const lane = this.#carry(priced, target, provider);
     const warnings = unpriced
       .map(
@@ -148,6 +154,22 @@ export class Lanes {
 function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider, upstreamModel: string): boolean {
   if (!request.state?.answer.hidesEncrypted || provider.storesResponses || !model.capabilities.reasoning) return false;
   return request.info.reasoning === 'on' || mayEncryptReasoning(upstreamModel);
+}
+
+/**
+ * Of a provider with tiers that cost more, `auto` can mean one of them: it is the tier that the operator's project has by
+ * default. What is sent instead is the plain service, which is what is held for it. Anthropic's `auto` never costs more.
+ */
+function withPlainTier(
+  request: ParsedBody,
+  { format, model }: LanesOptions,
+  to: Target,
+  provider: Provider,
+): ParsedBody {
+  if (request.body.service_tier !== 'auto' || to.format === 'messages') return request;
+  if (!hasDearerTier(model.pricing, provider.name)) return request;
+  const json = format === 'messages' ? '"standard_only"' : '"default"';
+  return parseBody(change(request.bytes, [{ path: ['service_tier'], json }], request.layout));
 }
 
 /** Packages are not given these fields: what would change the price is not lost in silence. */
