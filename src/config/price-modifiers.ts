@@ -68,13 +68,13 @@ export function priceModifiers(input: ModifierInput): {
   }
   const unpriced: string[] = [];
   const hostedTools: Record<string, UsdModifiers['hostedTools'][string]> = {};
-  for (const [type, { per_1000_calls, max_calls }] of Object.entries({
+  for (const [type, { per_1000_calls, max_calls, tokens }] of Object.entries({
     ...input.provider?.hosted_tools,
     ...input.model?.hosted_tools,
   })) {
     const usdPer1000Calls = per_1000_calls ?? publishedTool(input, type);
     if (usdPer1000Calls === undefined) unpriced.push(type);
-    else hostedTools[type] = { usdPer1000Calls, maxCalls: max_calls ?? MAX_CALLS };
+    else hostedTools[type] = { usdPer1000Calls, maxCalls: max_calls ?? MAX_CALLS, tokens };
   }
   return { modifiers: { multipliers, hostedTools }, unpriced };
 }

@@ -36,7 +36,14 @@ export interface UsdPricing extends UsdRates {
 /** What changes or adds to the price of tokens at one provider, as people write it. */
 export interface UsdModifiers {
   readonly multipliers: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  readonly hostedTools: Readonly<Record<string, { readonly usdPer1000Calls: number; readonly maxCalls: number }>>;
+  readonly hostedTools: Readonly<Record<string, UsdToolPrice>>;
+}
+
+export interface UsdToolPrice {
+  readonly usdPer1000Calls: number;
+  readonly maxCalls: number;
+  /** USD per million tokens of the tool's own. */
+  readonly tokens?: { readonly input: number; readonly output: number } | undefined;
 }
 
 const PRICE_CLASSES = [
@@ -95,10 +102,18 @@ function modifiersFromUsd({ multipliers, hostedTools }: UsdModifiers, factor: Ra
     multipliers: mapValues(multipliers, (values) => mapValues(values, (value): Fraction => rationalFromDecimal(value))),
     hostedTools: mapValues(
       hostedTools,
-      ({ usdPer1000Calls, maxCalls }): HostedToolPrice => ({
+      ({ usdPer1000Calls, maxCalls, tokens }): HostedToolPrice => ({
         // A thousand calls instead of a million tokens.
         nanosPerCall: multiply(multiply(rationalFromDecimal(usdPer1000Calls), factor), rational(1000n)),
         maxCalls,
+        ...(tokens === undefined
+          ? {}
+          : {
+              nanosPerToken: {
+                input: multiply(rationalFromDecimal(tokens.input), factor),
+                output: multiply(rationalFromDecimal(tokens.output), factor),
+              },
+            }),
       }),
     ),
   };

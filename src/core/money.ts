@@ -45,6 +45,8 @@ export interface HostedToolPrice {
   readonly nanosPerCall: Fraction;
   /** The most calls that one request may make; the hold carries them. */
   readonly maxCalls: number;
+  /** What a token of the tool's own costs, in nanos; charged instead of its calls where the provider reports them. */
+  readonly nanosPerToken?: { readonly input: Fraction; readonly output: Fraction };
 }
 
 /** What changes or adds to the price of tokens at one provider. */

@@ -110,11 +110,19 @@ export function holdTerms(pricing: Pricing, providers: readonly string[], asked:
   return { factor, feeNanos, audio: asked.audio, images: asked.images };
 }
 
+/** Safe, non-negative integers. */
+export interface ToolTokens {
+  readonly input: number;
+  readonly output: number;
+}
+
 /** What an answer says about how it was made. */
 export interface ReportedTerms {
   readonly fields: Readonly<Partial<Record<MultiplierField, string>>>;
   /** Calls by type of hosted tool: non-negative safe integers. */
   readonly calls: Readonly<Record<string, number>>;
+  /** Tokens by type of hosted tool, beside those of the answer. */
+  readonly toolTokens?: Readonly<Record<string, ToolTokens>> | undefined;
   readonly parts?: TokenParts | undefined;
   /** Names of what the report holds and nobody can charge by: counts that are negative, fractional or no numbers. */
   readonly unusable?: readonly string[] | undefined;
@@ -139,11 +147,14 @@ export function chargeTerms(
     factor = multiply(factor, multiplier ?? atLeastPlain(pricing, provider, field, askedFields[field]));
   }
   let feeNanos = ZERO;
-  for (const [type, calls] of Object.entries(reported.calls)) {
-    if (calls === 0) continue;
-    const price = callPrice(pricing, provider, type, askedTools);
-    if (price === null) unpriced.push(`${calls} calls of ${type}`);
-    else feeNanos = add(feeNanos, times(price, calls));
+  const { calls, toolTokens = {} } = reported;
+  for (const type of new Set([...Object.keys(calls), ...Object.keys(toolTokens)])) {
+    const prices = callPrices(pricing, provider, type, askedTools);
+    const made = calls[type] ?? 0;
+    const fee = tokenFee(prices, toolTokens[type]) ?? callFee(prices, made);
+    if (fee !== null) feeNanos = add(feeNanos, fee);
+    else if (made > 0) unpriced.push(`${made} calls of ${type}`);
+    else if (toolTokens[type]) unpriced.push(`tokens of ${type}`);
   }
   return { factor, feeNanos, parts: reported.parts, unpriced };
 }
@@ -153,13 +164,30 @@ function atLeastPlain(pricing: Pricing, provider: string, field: MultiplierField
 }
 
 /** Reports name a tool without its version (`web_search`), requests and prices may name it with one. */
-function callPrice(pricing: Pricing, provider: string, type: string, askedTools: readonly string[]): Fraction | null {
+function callPrices(
+  pricing: Pricing,
+  provider: string,
+  type: string,
+  askedTools: readonly string[],
+): readonly HostedToolPrice[] {
   const asked = askedTools.filter((tool) => plainType(tool) === plainType(type));
-  let price: Fraction | null = null;
-  for (const { nanosPerCall } of pricesOf(pricing, provider, asked.length > 0 ? asked : [type])) {
-    price = price === null ? nanosPerCall : larger(price, nanosPerCall);
-  }
-  return price;
+  return [...pricesOf(pricing, provider, asked.length > 0 ? asked : [type])];
+}
+
+/** At the dearest of the prices; null where there are no calls, or they have no price. */
+function callFee(prices: readonly HostedToolPrice[], calls: number): Fraction | null {
+  const [first, ...others] = prices.map(({ nanosPerCall }) => nanosPerCall);
+  return first === undefined || calls === 0 ? null : times(others.reduce(larger, first), calls);
+}
+
+/** Null where there are no tokens, or none of the prices is by the token. */
+function tokenFee(prices: readonly HostedToolPrice[], tokens: ToolTokens | undefined): Fraction | null {
+  if (tokens === undefined) return null;
+  const fees = prices.flatMap(({ nanosPerToken: rates }) =>
+    rates === undefined ? [] : [add(times(rates.input, tokens.input), times(rates.output, tokens.output))],
+  );
+  const [first, ...others] = fees;
+  return first === undefined ? null : others.reduce(larger, first);
 }
 
 /** The prices of these tools, each once: several tools of one type share its calls. */
