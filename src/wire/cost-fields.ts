@@ -5,7 +5,7 @@
  */
 import { GatewayError } from '../core/conditions.ts';
 import { MULTIPLIER_FIELDS, type MultiplierField } from '../core/money.ts';
-import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+import { isObject, type Json, type JsonObject, stringsAt } from '../lib/json.ts';
 import { refuse } from './errors.ts';
 import type { ParsedBody } from './json/parse-request.ts';
 
@@ -24,19 +24,27 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   plugins: isEmptyList,
   transforms: isEmptyList,
   provider: isEmptyObject,
+  providerOptions: isEmptyObject,
   route: (value) => value === '',
+  preset: (value) => value === '',
+  enable_search: (value) => value === false,
+  compound_custom: isEmptyObject,
+  multi_agent: (value) => isObject(value) && value.enabled === false,
   container: () => false,
   prompt: (value) => !isObject(value),
   search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
 };
 
 const PRICED_BETAS = /^(fast-mode|context-1m)-/;
+/** Where clouds that resell Anthropic's models take what is a header elsewhere. */
+const BETA_FIELDS = ['anthropic_beta', 'betas'];
 
 /** Throws `GatewayError('invalid_request')` naming the field. `betas`: the header `anthropic-beta`. */
 export function readCostFields(request: ParsedBody, betas: string | null): CostFields {
   const { body } = request;
   for (const name in REFUSED) refuseUnlessPlain(body, name);
   refuseThread(body);
+  for (const name of BETA_FIELDS) refuseBetas(body, name);
   const multipliers: Partial<Record<MultiplierField, string>> = {};
   for (const field of MULTIPLIER_FIELDS) {
     const value = body[field];
@@ -68,6 +76,13 @@ function refuseThread({ thread }: JsonObject): void {
     param: 'thread',
     details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
   });
+}
+
+function refuseBetas(body: JsonObject, name: string): void {
+  const betas = stringsAt(body, name) ?? [];
+  const priced = betas.find((value) => PRICED_BETAS.test(value.trim()));
+  if (priced !== undefined)
+    refuse(name, `${name}: the beta ${JSON.stringify(priced.slice(0, 100))} is not accepted here.`);
 }
 
 function isEmptyList(value: Json): boolean {

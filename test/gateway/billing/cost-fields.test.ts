@@ -20,6 +20,13 @@ const REFUSED: readonly (readonly [param: string, fields: object])[] = [
   ['route', { route: 'fallback' }],
   ['transforms', { transforms: ['middle-out'] }],
   ['search_parameters', { search_parameters: { mode: 'auto' } }],
+  ['providerOptions', { providerOptions: { gateway: { models: ['another/model'] } } }],
+  ['preset', { preset: 'mine' }],
+  ['enable_search', { enable_search: true }],
+  ['compound_custom', { compound_custom: { tools: { enabled_tools: ['web_search'] } } }],
+  ['multi_agent', { multi_agent: { enabled: true } }],
+  ['anthropic_beta', { anthropic_beta: ['oauth-2025-04-20', 'context-1m-2025-08-07'] }],
+  ['betas', { betas: [' fast-mode-2026-02-01'] }],
   ['container', { container: 'container_1' }],
   ['thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
   ['prompt', { prompt: { id: 'pmpt_1' } }],
@@ -29,7 +36,8 @@ const PASSED: readonly object[] = [
   { speed: 'standard' },
   { service_tier: 'auto' },
   { models: [], fallbacks: [], plugins: [], transforms: [], provider: {} },
-  { search_parameters: { mode: 'off' } },
+  { search_parameters: { mode: 'off' }, enable_search: false, multi_agent: { enabled: false }, compound_custom: {} },
+  { anthropic_beta: ['oauth-2025-04-20'], betas: [], preset: null, providerOptions: {} },
   { speed: null, inference_geo: null, container: null, thread: null, prompt: null, models: null, route: null },
 ];
 
