@@ -150,7 +150,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cached input is charged twice',
-    edits: [['wire/usage.ts', 'total - cacheRead - cacheWrite : total;', 'total : total;']],
+    edits: [['wire/usage.ts', 'total - cacheRead - written : total;', 'total : total;']],
     tests: [['test/unit/wire/passthrough/whole.test.ts'], ['test/translate/round-trip.test.ts']],
   },
   {
