@@ -5,7 +5,7 @@
  */
 import { GatewayError } from '../core/conditions.ts';
 import { MULTIPLIER_FIELDS, type MultiplierField } from '../core/money.ts';
-import { isObject, type Json, type JsonObject, stringsAt } from '../lib/json.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringsAt } from '../lib/json.ts';
 import { refuse } from './errors.ts';
 import type { ParsedBody } from './json/parse-request.ts';
 
@@ -32,6 +32,8 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   multi_agent: (value) => isObject(value) && value.enabled === false,
   container: () => false,
   prompt: (value) => !isObject(value),
+  cached_content: () => false,
+  extra_body: (value) => !isObject(value) || (objectAt(value, 'google')?.cached_content ?? null) === null,
   search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
 };
 

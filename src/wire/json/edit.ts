@@ -2,7 +2,7 @@
  * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
-import { type Layout, layoutAt, type Member, memberRanges, objectsOfList, type Range } from './scan.ts';
+import { type Layout, layoutAt, type Member, memberRanges, OPEN_BRACKET, objectsOfList, type Range } from './scan.ts';
 
 /** Replaces the bytes from `start` to `end`; an insertion where both are equal. */
 interface Edit {
@@ -77,37 +77,51 @@ export interface Replacement {
   readonly json: string;
 }
 
-/** The text with values replaced that exist in it; they do not hold one another. */
+/** The text with values replaced that exist in it; they do not hold one another. One pass, however many they are. */
 export function replaceValues(bytes: Buffer, replacements: readonly Replacement[], layout: Layout): Buffer {
-  const text = bytes.toString('latin1');
-  const edits = replacements.flatMap(({ path, json }) => {
-    const range = rangeAt(text, path, layout);
-    return range === null ? [] : [{ start: range.start, end: range.end, text: json }];
-  });
-  return splice(
-    bytes,
-    edits.sort((a, b) => a.start - b.start),
-  );
+  const edits: Edit[] = [];
+  collectMembers(bytes.toString('latin1'), layout, replacements, 0, edits);
+  return splice(bytes, edits);
 }
 
-/** Where the value is; only objects are found in lists. */
-function rangeAt(text: string, [first, ...steps]: readonly (string | number)[], layout: Layout): Range | null {
-  let range = memberRange(layout, first);
-  for (const step of steps) {
-    if (range === null) return null;
-    range = typeof step === 'number' ? elementRange(text, range, step) : memberRange(layoutAt(text, range.start), step);
+/** In the order of the text. `depth`: how many steps of the paths lead here. */
+function collectMembers(
+  text: string,
+  layout: Layout,
+  replacements: readonly Replacement[],
+  depth: number,
+  edits: Edit[],
+): void {
+  const byStep = Map.groupBy(replacements, ({ path }) => path[depth]);
+  for (const { name, valueStart, valueEnd } of layout.members) {
+    const wanted = byStep.get(name);
+    if (wanted) collectValue(text, { start: valueStart, end: valueEnd }, wanted, depth + 1, edits);
   }
-  return range;
 }
 
-function elementRange(text: string, { start, end }: Range, wanted: number): Range | null {
-  for (const element of objectsOfList(text, start, end)) if (element.index === wanted) return element;
-  return null;
-}
-
-function memberRange(layout: Layout | null, wanted: string | number | undefined): Range | null {
-  const found = layout?.members.find(({ name }) => name === wanted);
-  return found === undefined ? null : { start: found.valueStart, end: found.valueEnd };
+/** Only objects are found in lists. */
+function collectValue(
+  text: string,
+  { start, end }: Range,
+  replacements: readonly Replacement[],
+  depth: number,
+  edits: Edit[],
+): void {
+  const here = replacements.find(({ path }) => path.length === depth);
+  if (here) {
+    edits.push({ start, end, text: here.json });
+    return;
+  }
+  if (text.charCodeAt(start) === OPEN_BRACKET) {
+    const byStep = Map.groupBy(replacements, ({ path }) => path[depth]);
+    for (const element of objectsOfList(text, start, end)) {
+      const wanted = byStep.get(element.index);
+      if (wanted) collectValue(text, element, wanted, depth + 1, edits);
+    }
+    return;
+  }
+  const layout = layoutAt(text, start);
+  if (layout) collectMembers(text, layout, replacements, depth, edits);
 }
 
 function childEdits(bytes: Buffer, parent: Member, child: string, json: string): Edit[] {

@@ -21,6 +21,8 @@ const REFUSED: readonly (readonly [param: string, fields: object])[] = [
   ['transforms', { transforms: ['middle-out'] }],
   ['search_parameters', { search_parameters: { mode: 'auto' } }],
   ['providerOptions', { providerOptions: { gateway: { models: ['another/model'] } } }],
+  ['cached_content', { cached_content: 'cachedContents/1' }],
+  ['extra_body', { extra_body: { google: { cached_content: 'cachedContents/1' } } }],
   ['preset', { preset: 'mine' }],
   ['enable_search', { enable_search: true }],
   ['compound_custom', { compound_custom: { tools: { enabled_tools: ['web_search'] } } }],
@@ -38,6 +40,7 @@ const PASSED: readonly object[] = [
   { models: [], fallbacks: [], plugins: [], transforms: [], provider: {} },
   { search_parameters: { mode: 'off' }, enable_search: false, multi_agent: { enabled: false }, compound_custom: {} },
   { anthropic_beta: ['oauth-2025-04-20'], betas: [], preset: null, providerOptions: {} },
+  { extra_body: { google: { thinking_config: { include_thoughts: true } } } },
   { speed: null, inference_geo: null, container: null, thread: null, prompt: null, models: null, route: null },
 ];
 
