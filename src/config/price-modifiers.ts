@@ -20,6 +20,12 @@ const PUBLISHED: readonly PublishedRow[] = [
   { provider: 'anthropic', models: /^claude-opus-4[.-][67]/, multipliers: { speed: { fast: 6 } } },
   { provider: 'anthropic', models: /^claude-opus-(4[.-][89]|[5-9])/, multipliers: { speed: { fast: 2 } } },
   { provider: 'anthropic', models: /^claude-/, multipliers: { inference_geo: { us: 1.1 } } },
+  {
+    provider: 'openai',
+    models: /^gpt-6-astra/,
+    multipliers: { service_tier: { ...fast(2), ultrafast: 6, flex: 0.5 } },
+  },
+  { provider: 'openai', models: /^gpt-6(\.1)?-(sol|luna)/, multipliers: { service_tier: { ...fast(2), flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5\.5/, multipliers: { service_tier: { ...fast(2.5), flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5-mini/, multipliers: { service_tier: { ...fast(1.8), flex: 0.5 } } },
   { provider: 'openai', models: /^gpt-5(\.[1246])?(-|$)/, multipliers: { service_tier: { ...fast(2), flex: 0.5 } } },
@@ -62,13 +68,13 @@ export function priceModifiers(input: ModifierInput): {
   }
   const unpriced: string[] = [];
   const hostedTools: Record<string, UsdModifiers['hostedTools'][string]> = {};
-  for (const [type, { per_1000_calls, max_calls }] of Object.entries({
+  for (const [type, { per_1000_calls, max_calls, tokens }] of Object.entries({
     ...input.provider?.hosted_tools,
     ...input.model?.hosted_tools,
   })) {
     const usdPer1000Calls = per_1000_calls ?? publishedTool(input, type);
     if (usdPer1000Calls === undefined) unpriced.push(type);
-    else hostedTools[type] = { usdPer1000Calls, maxCalls: max_calls ?? MAX_CALLS };
+    else hostedTools[type] = { usdPer1000Calls, maxCalls: max_calls ?? MAX_CALLS, tokens };
   }
   return { modifiers: { multipliers, hostedTools }, unpriced };
 }
@@ -86,6 +92,6 @@ function published(
 
 function publishedTool({ priceBook, bookTools }: ModifierInput, type: string): number | undefined {
   const tools = { ...(priceBook === null ? {} : PUBLISHED_TOOLS[priceBook]), ...bookTools };
-  const plain = type.replace(/_(?:\d{8}|preview.*)$/, '');
+  const plain = type.replace(/_(?:\d{8}|\d{4}_\d{2}_\d{2}|preview.*)$/, '');
   return Object.hasOwn(tools, type) ? tools[type] : Object.hasOwn(tools, plain) ? tools[plain] : undefined;
 }

@@ -38,6 +38,8 @@ export const Multipliers = Type.Optional(
   ),
 );
 
+const Usd = Type.Number({ minimum: 0, maximum: 1_000_000, description: 'USD per million tokens.' });
+
 export const HostedTools = Type.Optional(
   Type.Record(
     text('^[A-Za-z0-9_.-]{1,100}$', 'letters, digits, dots, dashes and underscores', 'The type of the tool.'),
@@ -57,6 +59,16 @@ export const HostedTools = Type.Optional(
             description: 'The most calls of one request, which its hold carries. Default 5.',
           }),
         ),
+        tokens: Type.Optional(
+          Type.Object(
+            { input: Usd, output: Usd },
+            {
+              ...closed,
+              description:
+                'For tools whose own tokens the provider reports (image_generation at OpenAI): charged instead of the calls, up to what is held for these.',
+            },
+          ),
+        ),
       },
       closed,
     ),
@@ -69,7 +81,6 @@ export const HostedTools = Type.Optional(
   ),
 );
 
-const Usd = Type.Number({ minimum: 0, maximum: 1_000_000, description: 'USD per million tokens.' });
 const OtherRates = {
   cache_read: Type.Optional(Usd),
   cache_write: Type.Optional(Usd),

@@ -36,7 +36,14 @@ export interface UsdPricing extends UsdRates {
 /** What changes or adds to the price of tokens at one provider, as people write it. */
 export interface UsdModifiers {
   readonly multipliers: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  readonly hostedTools: Readonly<Record<string, { readonly usdPer1000Calls: number; readonly maxCalls: number }>>;
+  readonly hostedTools: Readonly<Record<string, UsdToolPrice>>;
+}
+
+export interface UsdToolPrice {
+  readonly usdPer1000Calls: number;
+  readonly maxCalls: number;
+  /** USD per million tokens of the tool's own. */
+  readonly tokens?: { readonly input: number; readonly output: number } | undefined;
 }
 
 const PRICE_CLASSES = [
@@ -76,7 +83,9 @@ export function pricingFromUsd(
     }),
   );
   if (first === undefined) throw new Error('a price has at least one tier');
-  const pricing = { per, tiers: [first, ...rest] } as const;
+  // Where a model is free, so is everything about it.
+  const longCacheWrites = usd.cache_write_1h !== undefined || (usd.input === 0 && usd.output === 0);
+  const pricing: Pricing = { per, tiers: [first, ...rest], ...(longCacheWrites ? { longCacheWrites } : {}) };
   const modified = Object.entries(modifiers).filter(([, { multipliers, hostedTools }]) => {
     return Object.keys(multipliers).length > 0 || Object.keys(hostedTools).length > 0;
   });
@@ -93,10 +102,18 @@ function modifiersFromUsd({ multipliers, hostedTools }: UsdModifiers, factor: Ra
     multipliers: mapValues(multipliers, (values) => mapValues(values, (value): Fraction => rationalFromDecimal(value))),
     hostedTools: mapValues(
       hostedTools,
-      ({ usdPer1000Calls, maxCalls }): HostedToolPrice => ({
+      ({ usdPer1000Calls, maxCalls, tokens }): HostedToolPrice => ({
         // A thousand calls instead of a million tokens.
         nanosPerCall: multiply(multiply(rationalFromDecimal(usdPer1000Calls), factor), rational(1000n)),
         maxCalls,
+        ...(tokens === undefined
+          ? {}
+          : {
+              nanosPerToken: {
+                input: multiply(rationalFromDecimal(tokens.input), factor),
+                output: multiply(rationalFromDecimal(tokens.output), factor),
+              },
+            }),
       }),
     ),
   };

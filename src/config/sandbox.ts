@@ -52,7 +52,7 @@ export function sandboxModels(usdPerCredit: number): Model[] {
     size: { contextWindow: number; maxOutputTokens: number },
     capable: boolean,
   ): Model => {
-    const pricing = pricingFromUsd(USD, usdPerCredit);
+    const pricing = { ...pricingFromUsd(USD, usdPerCredit), longCacheWrites: true };
     const target = (format: Format): Target => ({ provider, upstreamModel: `${name}-sim`, format, weight: 1 });
     const [first, ...rest] = formats;
     return {

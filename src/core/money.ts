@@ -13,8 +13,9 @@ export interface Rates {
   readonly input: bigint;
   readonly output: bigint;
   readonly cacheRead: bigint;
-  /** Cache write with the provider's default lifetime (five minutes). */
+  /** Cache write with the provider's default lifetime (five minutes at Anthropic, thirty at OpenAI). */
   readonly cacheWrite: bigint;
+  /** Cache write with the longer lifetime (one hour at Anthropic, twelve at OpenAI). */
   readonly cacheWrite1h: bigint;
   /** Parts of `input` and `output` whose price differs; absent where they cost what text costs. */
   readonly inputAudio?: bigint;
@@ -44,6 +45,8 @@ export interface HostedToolPrice {
   readonly nanosPerCall: Fraction;
   /** The most calls that one request may make; the hold carries them. */
   readonly maxCalls: number;
+  /** What a token of the tool's own costs, in nanos; charged instead of its calls where the provider reports them. */
+  readonly nanosPerToken?: { readonly input: Fraction; readonly output: Fraction };
 }
 
 /** What changes or adds to the price of tokens at one provider. */
@@ -59,6 +62,8 @@ export interface Pricing {
   readonly per: bigint;
   /** Ascending; the first begins at 0. */
   readonly tiers: readonly [PriceTier, ...PriceTier[]];
+  /** Whether `cacheWrite1h` is a price of its own; where not, nobody says what the longer lifetime costs. */
+  readonly longCacheWrites?: boolean;
   /** By the name of the provider; absent where it has none. */
   readonly modifiers?: Readonly<Record<string, PriceModifiers>>;
 }

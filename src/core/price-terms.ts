@@ -41,6 +41,12 @@ export function multiplierOf(
   return isPlainValue(field, value) ? ONE : null;
 }
 
+/** Whether the provider has a tier for this model that costs more, which `auto` could then mean. */
+export function hasDearerTier(pricing: Pricing, provider: string): boolean {
+  const tiers = Object.values(modifiersOf(pricing, provider).multipliers.service_tier ?? {});
+  return tiers.some(({ numerator, denominator }) => numerator > denominator);
+}
+
 /**
  * The price of a hosted tool at this provider; null: it has none there. A price for `web_search` counts for its dated and
  * preview versions too (`web_search_20250305`, `web_search_preview`).
@@ -80,6 +86,8 @@ export interface AskedTerms {
   readonly images?: boolean;
 }
 
+const NOTHING_ASKED: AskedTerms = { fields: {}, hostedTools: [] };
+
 /**
  * The dearest that the request can become at any of these providers: the highest multiplier, and never less than the plain
  * price, because a provider may serve it at that; and every call that its tools may make.
@@ -91,7 +99,7 @@ export function holdTerms(pricing: Pricing, providers: readonly string[], asked:
     let product = ONE;
     let fees = ZERO;
     for (const [field, value] of entriesOf(asked.fields)) {
-      product = multiply(product, larger(multiplierOf(pricing, provider, field, value) ?? ONE, ONE));
+      product = multiply(product, atLeastPlain(pricing, provider, field, value));
     }
     for (const { nanosPerCall, maxCalls } of pricesOf(pricing, provider, asked.hostedTools)) {
       fees = add(fees, times(nanosPerCall, maxCalls));
@@ -102,52 +110,84 @@ export function holdTerms(pricing: Pricing, providers: readonly string[], asked:
   return { factor, feeNanos, audio: asked.audio, images: asked.images };
 }
 
+/** Safe, non-negative integers. */
+export interface ToolTokens {
+  readonly input: number;
+  readonly output: number;
+}
+
 /** What an answer says about how it was made. */
 export interface ReportedTerms {
   readonly fields: Readonly<Partial<Record<MultiplierField, string>>>;
   /** Calls by type of hosted tool: non-negative safe integers. */
   readonly calls: Readonly<Record<string, number>>;
+  /** Tokens by type of hosted tool, beside those of the answer. */
+  readonly toolTokens?: Readonly<Record<string, ToolTokens>> | undefined;
   readonly parts?: TokenParts | undefined;
   /** Names of what the report holds and nobody can charge by: counts that are negative, fractional or no numbers. */
   readonly unusable?: readonly string[] | undefined;
 }
 
 /**
- * The terms of a charge at the provider that answered, and what in the report has no price (for the operator: it was
- * charged as if it were plain). `askedTools`: the types of hosted tools that were asked for; a call has the price of the
- * one that it is a call of.
+ * The terms of a charge at the provider that answered, and what in the report has no price, for the operator. A call of a
+ * hosted tool has the price of the one among those asked for that it is a call of. A value that has no price is charged
+ * at the price of the value that was asked for, and never below the plain price.
  */
 export function chargeTerms(
   pricing: Pricing,
   provider: string,
   reported: ReportedTerms,
-  askedTools: readonly string[] = [],
+  { fields: askedFields, hostedTools: askedTools }: AskedTerms = NOTHING_ASKED,
 ): ChargeTerms & { readonly unpriced: readonly string[] } {
   const unpriced: string[] = [];
   let factor = ONE;
   for (const [field, value] of entriesOf(reported.fields)) {
     const multiplier = multiplierOf(pricing, provider, field, value);
     if (multiplier === null) unpriced.push(`${field} ${value}`);
-    else factor = multiply(factor, multiplier);
+    factor = multiply(factor, multiplier ?? atLeastPlain(pricing, provider, field, askedFields[field]));
   }
   let feeNanos = ZERO;
-  for (const [type, calls] of Object.entries(reported.calls)) {
-    if (calls === 0) continue;
-    const price = callPrice(pricing, provider, type, askedTools);
-    if (price === null) unpriced.push(`${calls} calls of ${type}`);
-    else feeNanos = add(feeNanos, times(price, calls));
+  const { calls, toolTokens = {} } = reported;
+  for (const type of new Set([...Object.keys(calls), ...Object.keys(toolTokens)])) {
+    const prices = callPrices(pricing, provider, type, askedTools);
+    const made = calls[type] ?? 0;
+    const fee = tokenFee(prices, toolTokens[type]) ?? callFee(prices, made);
+    if (fee !== null) feeNanos = add(feeNanos, fee);
+    else if (made > 0) unpriced.push(`${made} calls of ${type}`);
+    else if (toolTokens[type]) unpriced.push(`tokens of ${type}`);
   }
   return { factor, feeNanos, parts: reported.parts, unpriced };
 }
 
+function atLeastPlain(pricing: Pricing, provider: string, field: MultiplierField, asked: string | undefined): Fraction {
+  return larger((asked === undefined ? null : multiplierOf(pricing, provider, field, asked)) ?? ONE, ONE);
+}
+
 /** Reports name a tool without its version (`web_search`), requests and prices may name it with one. */
-function callPrice(pricing: Pricing, provider: string, type: string, askedTools: readonly string[]): Fraction | null {
+function callPrices(
+  pricing: Pricing,
+  provider: string,
+  type: string,
+  askedTools: readonly string[],
+): readonly HostedToolPrice[] {
   const asked = askedTools.filter((tool) => plainType(tool) === plainType(type));
-  let price: Fraction | null = null;
-  for (const { nanosPerCall } of pricesOf(pricing, provider, asked.length > 0 ? asked : [type])) {
-    price = price === null ? nanosPerCall : larger(price, nanosPerCall);
-  }
-  return price;
+  return [...pricesOf(pricing, provider, asked.length > 0 ? asked : [type])];
+}
+
+/** At the dearest of the prices; null where there are no calls, or they have no price. */
+function callFee(prices: readonly HostedToolPrice[], calls: number): Fraction | null {
+  const [first, ...others] = prices.map(({ nanosPerCall }) => nanosPerCall);
+  return first === undefined || calls === 0 ? null : times(others.reduce(larger, first), calls);
+}
+
+/** Null where there are no tokens, or none of the prices is by the token. */
+function tokenFee(prices: readonly HostedToolPrice[], tokens: ToolTokens | undefined): Fraction | null {
+  if (tokens === undefined) return null;
+  const fees = prices.flatMap(({ nanosPerToken: rates }) =>
+    rates === undefined ? [] : [add(times(rates.input, tokens.input), times(rates.output, tokens.output))],
+  );
+  const [first, ...others] = fees;
+  return first === undefined ? null : others.reduce(larger, first);
 }
 
 /** The prices of these tools, each once: several tools of one type share its calls. */
@@ -160,8 +200,9 @@ function pricesOf(pricing: Pricing, provider: string, types: readonly string[]):
   return prices;
 }
 
+/** Without its version; `mcp_toolset` names tools of `mcp`. */
 function plainType(type: string): string {
-  return type.replace(/_(?:\d{8}|preview.*)$/, '');
+  return type.replace(/_(?:\d{8}|\d{4}_\d{2}_\d{2}|preview.*|toolset)$/, '');
 }
 
 function modifiersOf({ modifiers }: Pricing, provider: string): PriceModifiers {

@@ -6,11 +6,10 @@ import { GatewayError } from '../core/conditions.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
 import { MULTIPLIER_FIELDS } from '../core/money.ts';
-import { callsWithinHold, hostedToolOf, isPlainValue } from '../core/price-terms.ts';
+import { hasDearerTier, hostedToolOf, isPlainValue } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
 import { shownName } from '../core/request-text.ts';
-import { arrayAt, isObject, type Json, stringAt } from '../lib/json.ts';
-import type { HostedTool } from '../wire/format.ts';
+import { askedLifetime, refuseLifetime } from '../wire/cache-lifetime.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
@@ -19,12 +18,10 @@ import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoni
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
 import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
+import { type HostedToolContext, withHostedTools } from './hosted-tools.ts';
 import { mayEncryptReasoning, samplingStyle, thinkingStyle } from './reasoning-models.ts';
 import type { ValidRequest } from './request.ts';
 import { summaryOf } from './warnings.ts';
-
-/** Tools of the messages format that take a bound of their calls. */
-const TAKES_MAX_USES = /^web_(search|fetch)_/;
 
 export interface LanesOptions {
   readonly format: Format;
@@ -34,6 +31,8 @@ export interface LanesOptions {
   readonly mayBeCut: boolean;
   /** The estimated input, shown to clients whose format must state usage that the provider has not reported. */
   readonly likelyInputTokens: () => number;
+  /** As `HostedToolContext` has it. */
+  readonly usableModel: HostedToolContext['usableModel'];
 }
 
 interface MadeLane {
@@ -93,8 +92,18 @@ export class Lanes {
     const { pricing } = this.#options.model;
     if (provider.kind === 'ai-sdk') refuseMultiplied(request);
     const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
-    const bounded = boundCalls(withoutTools(request, unpriced), this.#options, provider.name);
-    const lane = this.#carry(bounded, target, provider);
+    const priced = withHostedTools(
+      withPlainTier(request, this.#options, target, provider),
+      request.info.hostedTools,
+      unpriced,
+      {
+        format: this.#options.format,
+        pricing,
+        provider: provider.name,
+        usableModel: this.#options.usableModel,
+      },
+    );
+    const lane = this.#carry(priced, target, provider);
     const warnings = unpriced
       .map(
         ({ type, param }) => `${param}: the hosted tool "${shownName(type)}" is left out, it has no configured price`,
@@ -108,6 +117,8 @@ export class Lanes {
     const from = FORMATS[this.#options.format];
     const to = FORMATS[target.format];
     const state = request.state?.answer;
+    const lifetime = askedLifetime(priced.body);
+    const unpricedLifetime = lifetime?.lifetime === 'long' && model.pricing.longCacheWrites ? null : lifetime;
     const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens, state };
     if (from !== to) {
       const { reasoning } = model.capabilities;
@@ -120,8 +131,10 @@ export class Lanes {
         thinking: thinkingStyle(target.upstreamModel),
         sampling: samplingStyle(target.upstreamModel),
         extended: provider.kind === 'ai-sdk',
+        unpricedLifetime,
       });
     }
+    if (unpricedLifetime !== null) refuseLifetime(unpricedLifetime);
     const readable = request.state ? stripForeignReasoning(priced, request.state.storedReasoning, provider) : priced;
     return from.passthrough({
       ...stripPackedReasoning(from.inputField, readable),
@@ -143,6 +156,22 @@ function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider,
   return request.info.reasoning === 'on' || mayEncryptReasoning(upstreamModel);
 }
 
+/**
+ * Of a provider with tiers that cost more, `auto` can mean one of them: it is the tier that the operator's project has by
+ * default. What is sent instead is the plain service, which is what is held for it. Anthropic's `auto` never costs more.
+ */
+function withPlainTier(
+  request: ParsedBody,
+  { format, model }: LanesOptions,
+  to: Target,
+  provider: Provider,
+): ParsedBody {
+  if (request.body.service_tier !== 'auto' || to.format === 'messages') return request;
+  if (!hasDearerTier(model.pricing, provider.name)) return request;
+  const json = format === 'messages' ? '"standard_only"' : '"default"';
+  return parseBody(change(request.bytes, [{ path: ['service_tier'], json }], request.layout));
+}
+
 /** Packages are not given these fields: what would change the price is not lost in silence. */
 function refuseMultiplied({ costFields }: ValidRequest): void {
   for (const field of MULTIPLIER_FIELDS) {
@@ -153,53 +182,4 @@ function refuseMultiplied({ costFields }: ValidRequest): void {
       param: field,
     });
   }
-}
-
-/**
- * The request without hosted tools that the provider would run and that have no configured price. Only members of
- * `tools` can be left out, and only while others remain.
- */
-function withoutTools(request: ValidRequest, unpriced: readonly HostedTool[]): ParsedBody {
-  const [first] = unpriced;
-  if (first === undefined) return request;
-  const left = new Set(unpriced.map(({ param }) => param));
-  const tools = (arrayAt(request.body, 'tools') ?? []).filter((_, index) => !left.delete(`tools[${index}]`));
-  const refused = tools.length === 0 ? first : unpriced.find(({ param }) => left.has(param));
-  if (refused) {
-    throw new GatewayError('invalid_request', {
-      message: `The hosted tool type ${JSON.stringify(refused.type)} has no configured price here.`,
-      param: refused.param,
-    });
-  }
-  return withMember(request, 'tools', tools);
-}
-
-/**
- * The request with the bound of hosted calls that its hold carries, in the field that its format has for it; a client's own
- * lower bound stays. Chat has no such field. What a translation leaves of hosted tools is bounded by leaving them out.
- */
-function boundCalls(body: ParsedBody, { format, request, model }: LanesOptions, provider: string): ParsedBody {
-  const types = request.info.hostedTools.map(({ type }) => type);
-  if (types.length === 0) return body;
-  if (format === 'responses') {
-    const most = callsWithinHold(model.pricing, provider, types);
-    const asked = body.body.max_tool_calls;
-    if (most === null || (typeof asked === 'number' && asked <= most)) return body;
-    return withMember(body, 'max_tool_calls', most);
-  }
-  if (format !== 'messages') return body;
-  let changed = false;
-  const tools = (arrayAt(body.body, 'tools') ?? []).map((tool) => {
-    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
-    if (!isObject(tool) || type === undefined || !TAKES_MAX_USES.test(type)) return tool;
-    const most = hostedToolOf(model.pricing, provider, type)?.maxCalls;
-    if (most === undefined || (typeof tool.max_uses === 'number' && tool.max_uses <= most)) return tool;
-    changed = true;
-    return { ...tool, max_uses: most };
-  });
-  return changed ? withMember(body, 'tools', tools) : body;
-}
-
-function withMember({ bytes, layout }: ParsedBody, name: string, value: Json): ParsedBody {
-  return parseBody(change(bytes, [{ path: [name], json: JSON.stringify(value) }], layout));
 }

@@ -31,16 +31,16 @@ const UNPUBLISHED_OUTPUT = 32_768;
 /** A limit that nobody asked for shrinks to what the balance affords, but not under this. */
 const SHRUNK_OUTPUT_MIN = 256;
 
-function findModel(catalog: Catalog, key: KeyRecord, modelId: string): Model | GatewayError {
+function findModel(catalog: Catalog, key: KeyRecord, modelId: string, param = 'model'): Model | GatewayError {
   const model = catalog.models.get(modelId);
-  if (!model) return unknownModel(modelId);
-  return mayUse(key, model) ? model : modelRefused(key, model);
+  if (!model) return unknownModel(modelId, param);
+  return mayUse(key, model) ? model : modelRefused(key, model, param);
 }
 
-export function unknownModel(modelId: string): GatewayError {
+export function unknownModel(modelId: string, param = 'model'): GatewayError {
   return new GatewayError('model_not_found', {
     message: `The model ${JSON.stringify(modelId.slice(0, 200))} is not in the catalog. List the models with GET /v1/models.`,
-    param: 'model',
+    param,
   });
 }
 
@@ -102,6 +102,11 @@ export function makePlan(
     model,
     mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
+    usableModel(id, param) {
+      const named = findModel(catalog, key, id, param);
+      if (named instanceof GatewayError) throw named;
+      return named;
+    },
   });
   // A count is made of what the request holds, whether or not it could be sent.
   const reachable = endpoint.name === 'count_tokens' ? candidates : reachableTargets(candidates, catalog, lanes);

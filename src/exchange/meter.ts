@@ -37,9 +37,12 @@ export function chargeFor(
   const usage = usageOf(plan, meter, outputTokens);
   const { pricing, providerPricing } = plan.model;
   const reported = reportedTerms(plan, meter);
-  const askedTools = plan.request.info.hostedTools.map(({ type }) => type);
-  const terms = reported && chargeTerms(pricing, provider, reported, askedTools);
-  const providerTerms = reported && chargeTerms(providerPricing, provider, reported, askedTools);
+  const asked = {
+    fields: plan.request.costFields.multipliers,
+    hostedTools: plan.request.info.hostedTools.map(({ type }) => type),
+  };
+  const terms = reported && chargeTerms(pricing, provider, reported, asked);
+  const providerTerms = reported && chargeTerms(providerPricing, provider, reported, asked);
   const cost = costNanos(pricing, usage.tokens, terms ?? PLAIN_TERMS);
   const owed = mode === 'credit' ? cost : BigInt(totalTokens(usage.tokens));
   return {

@@ -13,12 +13,12 @@ export function mayUse(key: KeyRecord, model: Model): boolean {
   return keyAllows(key, model) && key.inherited.every((account) => allows(account, model));
 }
 
-export function modelRefused(key: KeyRecord, model: Model): GatewayError {
+export function modelRefused(key: KeyRecord, model: Model, param = 'model'): GatewayError {
   const name = JSON.stringify(model.id);
   const message = keyAllows(key, model)
     ? `This API key may not use the model ${name}: the limit of this key's account does not allow it.`
     : `This API key may not use the model ${name}: it is limited to ${limitOf(key)}.`;
-  return new GatewayError('key_disabled', { message, param: 'model' });
+  return new GatewayError('key_disabled', { message, param });
 }
 
 function keyAllows(key: KeyRecord, model: Model): boolean {

@@ -5,10 +5,9 @@
  */
 import { GatewayError } from '../core/conditions.ts';
 import { MULTIPLIER_FIELDS, type MultiplierField } from '../core/money.ts';
-import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringsAt } from '../lib/json.ts';
 import { refuse } from './errors.ts';
 import type { ParsedBody } from './json/parse-request.ts';
-import { layoutAt, OPEN_BRACE, OPEN_BRACKET, objectsOfList } from './json/scan.ts';
 
 export interface CostFields {
   readonly multipliers: Readonly<Partial<Record<MultiplierField, string>>>;
@@ -25,20 +24,29 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   plugins: isEmptyList,
   transforms: isEmptyList,
   provider: isEmptyObject,
+  providerOptions: isEmptyObject,
   route: (value) => value === '',
+  preset: (value) => value === '',
+  enable_search: (value) => value === false,
+  compound_custom: isEmptyObject,
+  multi_agent: (value) => isObject(value) && value.enabled === false,
   container: () => false,
   prompt: (value) => !isObject(value),
+  cached_content: () => false,
+  extra_body: (value) => !isObject(value) || (objectAt(value, 'google')?.cached_content ?? null) === null,
   search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
 };
 
 const PRICED_BETAS = /^(fast-mode|context-1m)-/;
+/** Where clouds that resell Anthropic's models take what is a header elsewhere. */
+const BETA_FIELDS = ['anthropic_beta', 'betas'];
 
 /** Throws `GatewayError('invalid_request')` naming the field. `betas`: the header `anthropic-beta`. */
 export function readCostFields(request: ParsedBody, betas: string | null): CostFields {
   const { body } = request;
   for (const name in REFUSED) refuseUnlessPlain(body, name);
   refuseThread(body);
-  refuseHiddenMembers(request);
+  for (const name of BETA_FIELDS) refuseBetas(body, name);
   const multipliers: Partial<Record<MultiplierField, string>> = {};
   for (const field of MULTIPLIER_FIELDS) {
     const value = body[field];
@@ -72,35 +80,11 @@ function refuseThread({ thread }: JsonObject): void {
   });
 }
 
-/** Servers differ in which of two members of one name they read, so that one could hide what the other asks for. */
-function refuseHiddenMembers({ bytes, layout, body }: ParsedBody): void {
-  for (const { name, valueStart, valueEnd } of layout.members) {
-    if (name !== 'tools' && name !== 'search_parameters' && name !== 'web_search_options') continue;
-    if (!Array.isArray(body[name]) && !isObject(body[name])) continue;
-    const text = bytes.toString('latin1', valueStart, valueEnd);
-    const path = duplicatePath(text);
-    if (path !== null) refuse(name + path, `${name}${path} is given more than once.`);
-  }
-}
-
-/** Of the first member that an object, or an object of a list, has twice; null where there is none. */
-function duplicatePath(text: string): string | null {
-  if (text.charCodeAt(0) === OPEN_BRACE) return duplicateMember(text, 0);
-  if (text.charCodeAt(0) !== OPEN_BRACKET) return null;
-  for (const { index, start } of objectsOfList(text, 0, text.length)) {
-    const found = duplicateMember(text, start);
-    if (found !== null) return `[${index}]${found}`;
-  }
-  return null;
-}
-
-function duplicateMember(text: string, start: number): string | null {
-  const names = new Set<string>();
-  for (const { name } of layoutAt(text, start)?.members ?? []) {
-    if (names.has(name)) return `.${name}`;
-    names.add(name);
-  }
-  return null;
+function refuseBetas(body: JsonObject, name: string): void {
+  const betas = stringsAt(body, name) ?? [];
+  const priced = betas.find((value) => PRICED_BETAS.test(value.trim()));
+  if (priced !== undefined)
+    refuse(name, `${name}: the beta ${JSON.stringify(priced.slice(0, 100))} is not accepted here.`);
 }
 
 function isEmptyList(value: Json): boolean {

@@ -30,7 +30,7 @@ export interface RequestInfo {
   readonly needs: Partial<Record<Need, string>>;
   /** Images and files in the body, and how many bytes of the body their inline data take. */
   readonly attachments: { readonly count: number; readonly inlineBytes: number };
-  /** Tools that the provider would run itself, with the JSON path of each; whether they are priced is judged elsewhere. */
+  /** Tools that the provider would run itself, wherever they are declared; whether they are priced is judged elsewhere. */
   readonly hostedTools: readonly HostedTool[];
   /** What the request says about reasoning; `unsaid` leaves it to the model. */
   readonly reasoning: 'on' | 'off' | 'unsaid';
@@ -40,7 +40,10 @@ export type Need = 'tools' | 'images' | 'files' | 'reasoning' | 'structured_outp
 
 export interface HostedTool {
   readonly type: string;
+  /** The JSON path of the declaration. */
   readonly param: string;
+  /** As it is declared; absent where a field of the request asks for it. */
+  readonly tool?: JsonObject;
 }
 
 export interface FormatContext {

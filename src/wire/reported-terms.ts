@@ -1,7 +1,7 @@
 /** What answers say about how they were made, beyond their tokens: the tier that served them, hosted calls, token parts. */
 import type { Format } from '../core/endpoints.ts';
 import { MULTIPLIER_FIELDS, type MultiplierField, type TokenParts } from '../core/money.ts';
-import type { ReportedTerms } from '../core/price-terms.ts';
+import type { ReportedTerms, ToolTokens } from '../core/price-terms.ts';
 import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../lib/json.ts';
 import { figure } from './usage.ts';
 
@@ -12,6 +12,8 @@ const CALL_COUNTS = [
   ['server_tool_use', '_requests'],
   ['server_side_tool_usage_details', '_calls'],
 ] as const;
+/** Families of OpenAI's `tool_usage`, by the types of their tools. */
+const TOOL_USAGE = { web_search: 'web_search', image_generation: 'image_gen' } as const;
 /** Output items that the client carries out itself. */
 const CLIENT_CALLS = new Set(['function', 'custom_tool', 'computer', 'local_shell', 'apply_patch']);
 
@@ -27,6 +29,8 @@ export class TermsReport {
     const before = this.#reported;
     const unusable = [...new Set([...(before?.unusable ?? []), ...(terms.unusable ?? [])])];
     this.#reported = {
+      ...before,
+      ...terms,
       fields: { ...before?.fields, ...terms.fields },
       calls: { ...before?.calls, ...terms.calls },
       parts: terms.parts ?? before?.parts,
@@ -54,8 +58,8 @@ export class TermsReport {
   /** The member of a meter. */
   member(): { terms?: ReportedTerms } {
     if (this.#reported === null && this.#seen === null) return {};
-    const { fields, calls, parts, unusable } = this.#reported ?? { fields: {}, calls: {} };
-    return { terms: { fields, calls: { ...Object.fromEntries(this.#seen ?? []), ...calls }, parts, unusable } };
+    const reported = this.#reported ?? { fields: {}, calls: {} };
+    return { terms: { ...reported, calls: { ...Object.fromEntries(this.#seen ?? []), ...reported.calls } } };
   }
 }
 
@@ -69,9 +73,11 @@ export function readTerms(
   const fields = readFields(holder, unusable);
   const counted = isObject(usage) ? usage : {};
   const calls = readCalls(counted, unusable);
+  const toolTokens = readToolUsage(holder, calls, unusable);
   const parts = details === null ? undefined : readParts(counted, details, unusable);
   const nothing = Object.keys(fields).length === 0 && Object.keys(calls).length === 0 && parts === undefined;
-  return nothing && unusable.length === 0 ? null : { fields, calls, parts, unusable };
+  if (nothing && toolTokens === undefined && unusable.length === 0) return null;
+  return { fields, calls, parts, unusable, ...(toolTokens && { toolTokens }) };
 }
 
 function readFields(holder: JsonObject, unusable: string[]): Partial<Record<MultiplierField, string>> {
@@ -97,6 +103,29 @@ function readCalls(usage: JsonObject, unusable: string[]): Record<string, number
     }
   }
   return Object.fromEntries(calls);
+}
+
+/**
+ * OpenAI's count of what it bills for hosted tools: billable searches are put among the calls, where they count instead of
+ * the output items; the tokens of images are returned. No tokens say nothing: calls without a record are left out of them.
+ */
+function readToolUsage(
+  holder: JsonObject,
+  calls: Record<string, number>,
+  unusable: string[],
+): Readonly<Record<string, ToolTokens>> | undefined {
+  const usage = objectAt(holder, 'tool_usage');
+  if (usage === undefined) return undefined;
+  const count = (family: string, name: string): number | undefined => {
+    const value = figure(objectAt(usage, family)?.[name]);
+    if (value === 'insane') unusable.push(`tool_usage.${family}.${name}`);
+    return typeof value === 'number' ? value : undefined;
+  };
+  const searches = count(TOOL_USAGE.web_search, 'num_requests');
+  if (searches !== undefined) calls.web_search = searches;
+  const input = count(TOOL_USAGE.image_generation, 'input_tokens') ?? 0;
+  const output = count(TOOL_USAGE.image_generation, 'output_tokens') ?? 0;
+  return input + output === 0 ? undefined : { image_generation: { input, output } };
 }
 
 function readParts(

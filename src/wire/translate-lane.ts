@@ -3,6 +3,7 @@ import { MULTIPLIER_FIELDS } from '../core/money.ts';
 import { isPlainValue } from '../core/price-terms.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { type AnswerOptions, answersThrough } from './answers.ts';
+import { type AskedLifetime, askedLifetime, refuseLifetime } from './cache-lifetime.ts';
 import { refuse } from './errors.ts';
 import type { ChatLimitField, WireFormat } from './format.ts';
 import type { LaneWithWarnings } from './lane.ts';
@@ -25,6 +26,8 @@ export interface TranslateRequest extends AnswerOptions {
   readonly sampling?: SamplingStyle | undefined;
   /** Whether a responses target takes settings and cache breakpoints that its format has no field for; false by default. */
   readonly extended?: boolean | undefined;
+  /** A lifetime of cache writes that the request asks for and that has no price; null by default. */
+  readonly unpricedLifetime?: AskedLifetime | null | undefined;
 }
 
 /** The bound that refusals are looked for under, before the effective output limit is known. */
@@ -44,6 +47,8 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
   const written = write(OUTPUT_LIMIT_UNKNOWN);
   const limitField = to.outputLimitField(outputLimitField);
   refuseUnsent(request.body, written.body);
+  const { unpricedLifetime = null } = request;
+  if (unpricedLifetime !== null && askedLifetime(written.body as JsonObject) !== null) refuseLifetime(unpricedLifetime);
   let sentLimit: number | null = null;
   const answers = answersThrough({
     ...request,

@@ -15,13 +15,22 @@ export function openaiCounts(
   const output = figure(usage[names.output]);
   const details = objectAt(usage, names.inputDetails);
   const cacheRead = orZero(figure(details?.cached_tokens));
-  const cacheWrite = orZero(figure(details?.cache_write_tokens));
+  const written = orZero(figure(details?.cache_write_tokens));
+  const long = orZero(figure(details && objectAt(details, 'cache_write_tokens_details')?.ttl_12h_tokens));
   const reasoning = orZero(figure(objectAt(usage, names.outputDetails)?.reasoning_tokens));
   if (typeof total !== 'number' || typeof output !== 'number') return null;
-  if (cacheRead === 'insane' || cacheWrite === 'insane' || reasoning === 'insane') return null;
+  if (cacheRead === 'insane' || written === 'insane' || long === 'insane' || reasoning === 'insane') return null;
+  if (long > written) return null;
   // Some servers report the input without its cached part; then there is nothing to take off.
-  const input = total >= cacheRead + cacheWrite ? total - cacheRead - cacheWrite : total;
-  return saneCounts({ input, cacheRead, cacheWrite, cacheWrite1h: 0, output, reasoning: Math.min(reasoning, output) });
+  const input = total >= cacheRead + written ? total - cacheRead - written : total;
+  return saneCounts({
+    input,
+    cacheRead,
+    cacheWrite: written - long,
+    cacheWrite1h: long,
+    output,
+    reasoning: Math.min(reasoning, output),
+  });
 }
 
 /**

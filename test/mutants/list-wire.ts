@@ -150,7 +150,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cached input is charged twice',
-    edits: [['wire/usage.ts', 'total - cacheRead - cacheWrite : total;', 'total : total;']],
+    edits: [['wire/usage.ts', 'total - cacheRead - written : total;', 'total : total;']],
     tests: [['test/unit/wire/passthrough/whole.test.ts'], ['test/translate/round-trip.test.ts']],
   },
   {
@@ -169,11 +169,22 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'wire/json/parse-request.ts',
-        'if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);',
-        'void duplicate;',
+        'if (membersIn(body) !== layout.membersInAll) throw repeated(view);',
+        'void membersIn;\n  void repeated;',
       ],
     ],
     tests: [['test/gateway/bad-input.test.ts', 'a field given twice']],
+  },
+  {
+    name: 'hostile JSON: a member is looked for twice at the top alone',
+    edits: [
+      [
+        'wire/json/parse-request.ts',
+        'if (membersIn(body) !== layout.membersInAll)',
+        'void membersIn;\n  if (Object.keys(body).length !== layout.members.length)',
+      ],
+    ],
+    tests: [['test/gateway/billing/cost-fields.test.ts', 'a second member of the same name hides nothing']],
   },
   {
     name: 'hostile JSON: __proto__ is accepted',

@@ -5,6 +5,7 @@
 import { EXCHANGE_MUTANTS } from './list-exchange.ts';
 import { HTTP_MUTANTS } from './list-http.ts';
 import { LEDGER_MUTANTS } from './list-ledger.ts';
+import { PRICE_MUTANTS } from './list-prices.ts';
 import { WIRE_MUTANTS } from './list-wire.ts';
 
 /** File below `src`, what it contains, what replaces it, and how often it occurs where that is not once. */
@@ -19,4 +20,10 @@ export interface Mutant {
   readonly tests: readonly TestRun[];
 }
 
-export const MUTANTS: readonly Mutant[] = [...LEDGER_MUTANTS, ...EXCHANGE_MUTANTS, ...WIRE_MUTANTS, ...HTTP_MUTANTS];
+export const MUTANTS: readonly Mutant[] = [
+  ...LEDGER_MUTANTS,
+  ...EXCHANGE_MUTANTS,
+  ...WIRE_MUTANTS,
+  ...PRICE_MUTANTS,
+  ...HTTP_MUTANTS,
+];

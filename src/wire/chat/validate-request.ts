@@ -63,14 +63,23 @@ function tallyParts(parts: readonly object[], path: string, tally: AttachmentTal
   }
 }
 
+/** Tools are declared in `tools`, and by some servers in a message too. */
 function hostedTools(body: JsonObject): HostedTool[] {
-  const hosted: HostedTool[] = [];
-  const tools = arrayAt(body, 'tools') ?? [];
-  for (let index = 0; index < tools.length; index++) {
-    const tool = tools[index];
-    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
-    if (type !== undefined && type !== 'function' && type !== 'custom') hosted.push({ type, param: `tools[${index}]` });
+  const hosted = hostedAmong(body, 'tools');
+  const messages = arrayAt(body, 'messages') ?? [];
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index];
+    if (isObject(message) && message.tools !== undefined)
+      hosted.push(...hostedAmong(message, `messages[${index}].tools`));
   }
   if (isObject(body.web_search_options)) hosted.push({ type: 'web_search', param: 'web_search_options' });
   return hosted;
+}
+
+function hostedAmong(holder: JsonObject, path: string): HostedTool[] {
+  return (arrayAt(holder, 'tools') ?? []).flatMap((tool, index) => {
+    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
+    if (!isObject(tool) || type === undefined || type === 'function' || type === 'custom') return [];
+    return [{ type, param: `${path}[${index}]`, tool }];
+  });
 }

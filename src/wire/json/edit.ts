@@ -2,7 +2,7 @@
  * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
-import { type Layout, layoutAt, type Member, memberRanges } from './scan.ts';
+import { type Layout, layoutAt, type Member, memberRanges, OPEN_BRACKET, objectsOfList, type Range } from './scan.ts';
 
 /** Replaces the bytes from `start` to `end`; an insertion where both are equal. */
 interface Edit {
@@ -69,6 +69,59 @@ function editsFor(bytes: Buffer, changes: readonly Change[], layout?: Layout): E
   }
   if (inserted !== '') edits.push(insertion(top, inserted, 0, removed));
   return edits.length > 1 ? edits.sort((a, b) => a.start - b.start || a.end - b.end) : edits;
+}
+
+/** A value inside the text, by the names of members and the places in lists that lead to it, and what it should say. */
+export interface Replacement {
+  readonly path: readonly (string | number)[];
+  readonly json: string;
+}
+
+/** The text with values replaced that exist in it; they do not hold one another. One pass, however many they are. */
+export function replaceValues(bytes: Buffer, replacements: readonly Replacement[], layout: Layout): Buffer {
+  const edits: Edit[] = [];
+  collectMembers(bytes.toString('latin1'), layout, replacements, 0, edits);
+  return splice(bytes, edits);
+}
+
+/** In the order of the text. `depth`: how many steps of the paths lead here. */
+function collectMembers(
+  text: string,
+  layout: Layout,
+  replacements: readonly Replacement[],
+  depth: number,
+  edits: Edit[],
+): void {
+  const byStep = Map.groupBy(replacements, ({ path }) => path[depth]);
+  for (const { name, valueStart, valueEnd } of layout.members) {
+    const wanted = byStep.get(name);
+    if (wanted) collectValue(text, { start: valueStart, end: valueEnd }, wanted, depth + 1, edits);
+  }
+}
+
+/** Only objects are found in lists. */
+function collectValue(
+  text: string,
+  { start, end }: Range,
+  replacements: readonly Replacement[],
+  depth: number,
+  edits: Edit[],
+): void {
+  const here = replacements.find(({ path }) => path.length === depth);
+  if (here) {
+    edits.push({ start, end, text: here.json });
+    return;
+  }
+  if (text.charCodeAt(start) === OPEN_BRACKET) {
+    const byStep = Map.groupBy(replacements, ({ path }) => path[depth]);
+    for (const element of objectsOfList(text, start, end)) {
+      const wanted = byStep.get(element.index);
+      if (wanted) collectValue(text, element, wanted, depth + 1, edits);
+    }
+    return;
+  }
+  const layout = layoutAt(text, start);
+  if (layout) collectMembers(text, layout, replacements, depth, edits);
 }
 
 function childEdits(bytes: Buffer, parent: Member, child: string, json: string): Edit[] {

@@ -91,7 +91,7 @@ class NullFinder {
   #applying(layout: Layout, fields: OptionalFields): OptionalFields {
     if (fields.by === undefined) return fields;
     const { member, values } = fields.by;
-    const found = layout.members.findLast(({ name }) => name === member);
+    const found = layout.members.find(({ name }) => name === member);
     const value = found && this.#text.slice(found.valueStart + 1, found.valueEnd - 1);
     return value !== undefined && Object.hasOwn(values, value) ? (values[value] ?? fields) : fields;
   }

@@ -1,15 +1,18 @@
 /**
  * The client's bytes become an object here, once. What is refused: text that is not UTF-8 JSON with an object at the
- * top, nesting that no real request has, members named `__proto__`, lone surrogates, and a top-level member given
- * twice, which the gateway and the provider could read differently.
+ * top, nesting that no real request has, members named `__proto__`, lone surrogates, and a member that its object has
+ * twice, at any depth: servers differ in which of the two they read, so that one could hide what the other asks for.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
+import { repeatedMember } from './repeated-member.ts';
 import { type Layout, objectLayout } from './scan.ts';
 
 const DEPTH_MAX = 256;
 const MEMBERS_MAX = 1024;
+/** Names come from the client, and can be as long as its body. */
+const PATH_CHARACTERS_MAX = 300;
 const LONE_SURROGATE = 'has a lone surrogate, which is not text';
 const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
 
@@ -34,7 +37,7 @@ export function parseBody(bytes: Buffer): ParsedBody {
   const body = parseJson(ascii ? view : bytes.toString());
   if (body === undefined) throw refusal('The request body is not valid JSON.');
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
-  if (Object.keys(body).length !== layout.members.length) throw duplicate(layout);
+  if (membersIn(body) !== layout.membersInAll) throw repeated(view);
   // Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way.
   const fault = view.includes('\\u') || view.includes('__proto__') ? faultIn(body) : null;
   if (fault !== null) throw refusal(`${fault.path} ${fault.reason}.`, fault.path);
@@ -50,13 +53,25 @@ function notAnObject(view: string): GatewayError {
   return refusal('The request body is not valid JSON.');
 }
 
-function duplicate(layout: Layout): GatewayError {
-  const names = new Set<string>();
-  for (const { name } of layout.members) {
-    if (names.has(name)) return refusal(`${name} is given more than once.`, name);
-    names.add(name);
+/** The depth is bounded by now, so recursion is safe. */
+function membersIn(value: object): number {
+  let members = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object' && item !== null) members += membersIn(item);
+    return members;
   }
-  return refusal('A field of the request body is given more than once.');
+  for (const name in value) {
+    members++;
+    const member = (value as JsonObject)[name];
+    if (typeof member === 'object' && member !== null) members += membersIn(member);
+  }
+  return members;
+}
+
+/** Parsing keeps one member of each name, so that the text has more of them than the object. */
+function repeated(view: string): GatewayError {
+  const path = repeatedMember(view)?.slice(0, PATH_CHARACTERS_MAX) ?? '';
+  return refusal(`${path} is given more than once.`, path);
 }
 
 interface Fault {

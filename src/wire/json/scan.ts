@@ -5,14 +5,14 @@
  *
  * The text is assumed to be well-formed; on anything else the functions stop early or return -1, and never fail.
  */
-const QUOTE = 0x22;
+export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
 export const OPEN_BRACE = 0x7b;
 export const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACE = 0x7d;
-const CLOSE_BRACKET = 0x5d;
+export const CLOSE_BRACE = 0x7d;
+export const CLOSE_BRACKET = 0x5d;
 
 export interface Member {
   readonly name: string;
@@ -25,6 +25,8 @@ export interface Layout {
   /** Offset of the opening brace. */
   readonly open: number;
   readonly members: readonly Member[];
+  /** How many members the text has at all depths, each as often as it is given. */
+  readonly membersInAll: number;
 }
 
 /** The bytes from `start` up to, not including, `end`. */
@@ -60,8 +62,17 @@ export function closingQuote(text: string, from: number, end: number): number {
   return -1;
 }
 
-/** Offset just behind the value that begins at `start`; -1 when it does not end before `end`. */
-export function valueEnd(text: string, start: number, end: number, depthMax = Number.MAX_SAFE_INTEGER): number {
+/**
+ * Offset just behind the value that begins at `start`; -1 when it does not end before `end`. `tally` counts the members in
+ * the value, at all depths.
+ */
+export function valueEnd(
+  text: string,
+  start: number,
+  end: number,
+  depthMax = Number.MAX_SAFE_INTEGER,
+  tally: { members: number } | null = null,
+): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) {
     const close = closingQuote(text, start + 1, end);
@@ -77,6 +88,8 @@ export function valueEnd(text: string, start: number, end: number, depthMax = Nu
       if (at === -1) return -1;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (++depth > depthMax) return -1;
+    } else if (code === COLON) {
+      if (tally !== null) tally.members++;
     } else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) {
       return at + 1;
     }
@@ -107,8 +120,9 @@ export function objectLayout(
   const open = skipSpace(text, start);
   if (text.charCodeAt(open) !== OPEN_BRACE) return null;
   const members: Member[] = [];
+  const inner = { members: 0 };
   let at = skipSpace(text, open + 1);
-  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members };
+  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0 };
   for (;;) {
     if (text.charCodeAt(at) !== QUOTE) return null;
     const close = closingQuote(text, at + 1, text.length);
@@ -116,12 +130,14 @@ export function objectLayout(
     const colon = skipSpace(text, close + 1);
     if (text.charCodeAt(colon) !== COLON) return null;
     const from = skipSpace(text, colon + 1);
-    const to = valueEnd(text, from, text.length, limits.depthMax - 1);
+    const to = valueEnd(text, from, text.length, limits.depthMax - 1, inner);
     if (to === -1) return valueEnd(text, from, text.length) === -1 ? unclosed(text, from, limits.depthMax) : 'too deep';
     if (members.length === limits.membersMax) return 'too many members';
     members.push({ name: memberName(text, at, close), valueStart: from, valueEnd: to });
     const mark = skipSpace(text, to);
-    if (text.charCodeAt(mark) === CLOSE_BRACE) return { open, members };
+    if (text.charCodeAt(mark) === CLOSE_BRACE) {
+      return { open, members, membersInAll: members.length + inner.members };
+    }
     if (text.charCodeAt(mark) !== COMMA) return null;
     at = skipSpace(text, mark + 1);
   }
@@ -167,7 +183,7 @@ export function layoutAt(text: string, start: number): Layout | null {
 }
 
 /** The name as text: most are plain, the others are decoded. */
-function memberName(text: string, openQuote: number, closeQuote: number): string {
+export function memberName(text: string, openQuote: number, closeQuote: number): string {
   const view = text.slice(openQuote + 1, closeQuote);
   let plain = true;
   for (let i = 0; i < view.length; i++) {

@@ -1,18 +1,16 @@
 /** What the gateway must know of a valid messages request, or of a token count request. */
 import { GatewayError } from '../../core/conditions.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import type { FormatContext, HostedTool, Need, RequestInfo } from '../format.ts';
 import { validator } from '../schema/validate.ts';
+import { declaredBy, hostedTools, refuseDeclared } from './hosted-tools.ts';
 import { CountRequest, ExtendedCountRequest, ExtendedMessageRequest, MessageRequest } from './schema.ts';
 
 const validateMessage = validator(MessageRequest);
 const validateExtendedMessage = validator(ExtendedMessageRequest);
 const validateCount = validator(CountRequest);
 const validateExtendedCount = validator(ExtendedCountRequest);
-
-/** Typed tools that the client runs itself; their type ends with a date. */
-const CLIENT_TOOLS = ['bash_', 'text_editor_', 'computer_', 'memory_'];
 
 export function validateMessages(body: JsonObject, context: FormatContext): RequestInfo {
   const request = withRoleMessage(body, () =>
@@ -39,14 +37,17 @@ export function validateCountRequest(body: JsonObject, context: FormatContext): 
 
 function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' | 'outputLimit'> {
   const tally = new AttachmentTally();
+  const hosted = hostedTools(body);
+  tallyBlocks(arrayAt(body, 'system') ?? [], 'system', tally, hosted);
   const messages = arrayAt(body, 'messages') ?? [];
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index];
     const content = isObject(message) ? message.content : undefined;
-    if (Array.isArray(content)) tallyBlocks(content, `messages[${index}].content`, tally);
+    if (Array.isArray(content)) tallyBlocks(content, `messages[${index}].content`, tally, hosted);
   }
   const needs: Partial<Record<Need, string>> = tally.needs;
   if ((arrayAt(body, 'tools')?.length ?? 0) > 0) needs.tools = 'tools';
+  else if (hosted[0]) needs.tools = hosted[0].param;
   // `adaptive` leaves it to the model, which may be one that does not think.
   if (objectAt(body, 'thinking')?.type === 'enabled') needs.reasoning = 'thinking';
   if (isObject(body.output_format)) needs.structured_output = 'output_format';
@@ -58,7 +59,7 @@ function inputInfo(body: JsonObject, model: string): Omit<RequestInfo, 'stream' 
     choices: 1,
     needs,
     attachments: tally.attachments,
-    hostedTools: hostedTools(body),
+    hostedTools: hosted,
     reasoning: reasoningOf(body),
   };
 }
@@ -69,11 +70,21 @@ function reasoningOf(body: JsonObject): RequestInfo['reasoning'] {
   return thinking.type === 'disabled' ? 'off' : 'on';
 }
 
-function tallyBlocks(blocks: readonly Json[], path: string, tally: AttachmentTally): void {
+/** `hosted` takes the tools that the blocks declare; null inside a block, where they can declare none. */
+function tallyBlocks(
+  blocks: readonly Json[],
+  path: string,
+  tally: AttachmentTally,
+  hosted: HostedTool[] | null = null,
+): void {
   for (let index = 0; index < blocks.length; index++) {
     const block = blocks[index];
     if (!isObject(block) || block.type === 'text') continue;
     const at = `${path}[${index}]`;
+    if (block.tool !== undefined || block.tool_changes !== undefined) {
+      if (hosted === null) refuseDeclared(block, at);
+      else hosted.push(...declaredBy(block, at));
+    }
     const source = objectAt(block, 'source');
     switch (block.type) {
       case 'image':
@@ -88,24 +99,10 @@ function tallyBlocks(blocks: readonly Json[], path: string, tally: AttachmentTal
       case 'container_upload':
         tally.providerFile(block, `${at}.file_id`);
         break;
-      case 'tool_result':
+      default:
         if (Array.isArray(block.content)) tallyBlocks(block.content, `${at}.content`, tally);
-        break;
     }
   }
-}
-
-function hostedTools(body: JsonObject): HostedTool[] {
-  const hosted: HostedTool[] = [];
-  const tools = arrayAt(body, 'tools') ?? [];
-  for (let index = 0; index < tools.length; index++) {
-    const tool = tools[index];
-    const type = isObject(tool) ? stringAt(tool, 'type') : undefined;
-    if (type === undefined || type === 'custom' || CLIENT_TOOLS.some((prefix) => type.startsWith(prefix))) continue;
-    hosted.push({ type, param: `tools[${index}]` });
-  }
-  if ((arrayAt(body, 'mcp_servers')?.length ?? 0) > 0) hosted.push({ type: 'mcp', param: 'mcp_servers' });
-  return hosted;
 }
 
 /** Native clients act on this wording of a refused role. */

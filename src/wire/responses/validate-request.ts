@@ -109,9 +109,25 @@ function hostedAmong(holder: JsonObject, path: string): HostedTool[] {
   return (arrayAt(holder, 'tools') ?? []).flatMap((tool, index) => {
     if (!isObject(tool)) return [];
     const param = `${path}[${index}]`;
+    refuseStoredFiles(tool, param);
     return [
-      ...(isHosted(tool) ? [{ type: stringAt(tool, 'type') ?? '', param }] : []),
-      ...(tool.type === 'namespace' ? hostedAmong(tool, `${param}.tools`) : []),
+      ...(isHosted(tool) ? [{ type: stringAt(tool, 'type') ?? '', param, tool }] : []),
+      ...(tool.tools === undefined ? [] : hostedAmong(tool, `${param}.tools`)),
     ];
   });
+}
+
+/** Containers and files that a tool would work on belong to the operator's account. */
+function refuseStoredFiles(tool: JsonObject, param: string): void {
+  for (const name of ['container', 'environment', 'input_image_mask']) {
+    const holder = tool[name];
+    const stored =
+      typeof holder === 'string' ||
+      (isObject(holder) &&
+        (typeof holder.container_id === 'string' ||
+          typeof holder.file_id === 'string' ||
+          (arrayAt(holder, 'file_ids')?.length ?? 0) > 0));
+    if (!stored) continue;
+    refuse(`${param}.${name}`, `${param}.${name}: what is stored at the provider cannot be used through the gateway.`);
+  }
 }

@@ -20,6 +20,15 @@ const REFUSED: readonly (readonly [param: string, fields: object])[] = [
   ['route', { route: 'fallback' }],
   ['transforms', { transforms: ['middle-out'] }],
   ['search_parameters', { search_parameters: { mode: 'auto' } }],
+  ['providerOptions', { providerOptions: { gateway: { models: ['another/model'] } } }],
+  ['cached_content', { cached_content: 'cachedContents/1' }],
+  ['extra_body', { extra_body: { google: { cached_content: 'cachedContents/1' } } }],
+  ['preset', { preset: 'mine' }],
+  ['enable_search', { enable_search: true }],
+  ['compound_custom', { compound_custom: { tools: { enabled_tools: ['web_search'] } } }],
+  ['multi_agent', { multi_agent: { enabled: true } }],
+  ['anthropic_beta', { anthropic_beta: ['oauth-2025-04-20', 'context-1m-2025-08-07'] }],
+  ['betas', { betas: [' fast-mode-2026-02-01'] }],
   ['container', { container: 'container_1' }],
   ['thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
   ['prompt', { prompt: { id: 'pmpt_1' } }],
@@ -29,7 +38,9 @@ const PASSED: readonly object[] = [
   { speed: 'standard' },
   { service_tier: 'auto' },
   { models: [], fallbacks: [], plugins: [], transforms: [], provider: {} },
-  { search_parameters: { mode: 'off' } },
+  { search_parameters: { mode: 'off' }, enable_search: false, multi_agent: { enabled: false }, compound_custom: {} },
+  { anthropic_beta: ['oauth-2025-04-20'], betas: [], preset: null, providerOptions: {} },
+  { extra_body: { google: { thinking_config: { include_thoughts: true } } } },
   { speed: null, inference_geo: null, container: null, thread: null, prompt: null, models: null, route: null },
 ];
 
@@ -67,17 +78,24 @@ describe('[R60] fields that change the cost', () => {
     assert.equal((await send('oauth-2025-04-20,interleaved-thinking-2025-05-14')).status, 200);
   });
 
-  test('a second member of the same name hides nothing', async () => {
+  test('a second member of the same name hides nothing, wherever it is', async () => {
     const key = await gateway.creditKey();
-    const hidden = {
-      tools: '[{"type":"web_search","type":"function","function":{"name":"f"}}]',
-      search_parameters: '{"mode":"on","mode":"off"}',
-    };
-    for (const [name, value] of Object.entries(hidden)) {
-      const body = JSON.stringify(bodyOf('chat')).replace('{', `{"${name}":${value},`);
-      const error = await refusal(visit(key, 'chat', { body }), 'chat', 400, 'invalid_request');
+    const hidden: readonly (readonly [name: (typeof GENERATIONS)[number], member: string, param: string])[] = [
+      ['chat', '"tools":[{"type":"web_search","type":"function","function":{"name":"f"}}]', 'tools[0].type'],
+      ['chat', '"search_parameters":{"mode":"on","mode":"off"}', 'search_parameters.mode'],
+      ['chat', '"x":[{"a":{"n":1,"n":9}}]', 'x[0].a.n'],
+      ['responses', '"reasoning":{"effort":"high","effort":"none"}', 'reasoning.effort'],
+      ['responses', '"x":{"tools":[{"type":"namespace","tools":[],"t\\u006fols":[]}]}', 'x.tools[0].tools'],
+      ['messages', '"thinking":{"type":"enabled","type":"disabled"}', 'thinking.type'],
+      ['messages', '"system":[{"type":"tool_addition","text":"x","type":"text"}]', 'system[0].type'],
+    ];
+    for (const [name, member, param] of hidden) {
+      const body = JSON.stringify(bodyOf(name)).replace('{', `{${member},`);
+      const error = await refusal(visit(key, name, { body }), name, 400, 'invalid_request');
       assert.match(error.message, /more than once/);
+      assert.equal(error.param, param);
     }
+    assert.equal((await gateway.admin.showKey(key.id)).used, 0);
   });
 });
 

@@ -33,6 +33,10 @@ models:
   - { id: gpt-5, provider: openai }
   - { id: gpt-5.5, provider: openai }
   - { id: gpt-5.6-sol, provider: openai, pricing: { input: 5, output: 30 } }
+  - { id: gpt-6-astra, provider: openai }
+  - { id: gpt-6-sol, provider: openai }
+  - { id: gpt-6.1-sol, provider: openai, pricing: { input: 2, output: 10 } }
+  - { id: gpt-6.2-nova, provider: openai, pricing: { input: 2, output: 10 } }
   - { id: gpt-4o, provider: openai }
   - { id: openai/gpt-oss-120b, provider: groq }`,
     );
@@ -46,6 +50,16 @@ models:
     assert.equal(factor(models.get('gpt-5.5'), 'service_tier', 'fast'), 2.5);
     assert.equal(factor(models.get('gpt-5.6-sol'), 'service_tier', 'fast'), 2);
     assert.equal(factor(models.get('gpt-5.6-sol'), 'service_tier', 'ultrafast'), null);
+    assert.equal(factor(models.get('gpt-6-astra'), 'service_tier', 'ultrafast'), 6);
+    for (const id of ['gpt-6-astra', 'gpt-6-sol', 'gpt-6.1-sol']) {
+      assert.equal(factor(models.get(id), 'service_tier', 'fast'), 2);
+      assert.equal(factor(models.get(id), 'service_tier', 'priority'), 2);
+      assert.equal(factor(models.get(id), 'service_tier', 'flex'), 0.5);
+    }
+    for (const tier of ['fast', 'priority', 'flex', 'ultrafast']) {
+      assert.equal(factor(models.get('gpt-6.2-nova'), 'service_tier', tier), null);
+    }
+    assert.equal(factor(models.get('gpt-6-sol'), 'service_tier', 'ultrafast'), null);
     assert.equal(factor(models.get('gpt-4o'), 'service_tier', 'priority'), null);
     assert.equal(factor(models.get('openai/gpt-oss-120b'), 'service_tier', 'flex'), 1);
     assert.equal(factor(models.get('gpt-5'), 'speed', 'fast'), null);

@@ -9,7 +9,7 @@ import {
   type Pricing,
   worstCostNanos,
 } from '../../../src/core/money.ts';
-import { chargeTerms, holdTerms, hostedToolOf, multiplierOf } from '../../../src/core/price-terms.ts';
+import { chargeTerms, hasDearerTier, holdTerms, hostedToolOf, multiplierOf } from '../../../src/core/price-terms.ts';
 import { NO_TOKENS } from '../../../src/core/usage.ts';
 import { arbitraryRates } from './arbitrary-rates.ts';
 
@@ -174,6 +174,39 @@ describe('price terms', () => {
     assert.equal(hostedToolOf(example, 'p', 'web_search_preview_2025_03_11')?.maxCalls, 5);
     assert.equal(hostedToolOf(example, 'p', 'code_interpreter'), null);
     assert.equal(hostedToolOf(example, '__proto__', 'web_search'), null);
+  });
+
+  test('[R60] a reported value without a price is charged as what was asked for, and never below the plain price', () => {
+    const tiers: Pricing = {
+      ...example,
+      modifiers: {
+        p: {
+          multipliers: {
+            service_tier: {
+              priority: { numerator: 2n, denominator: 1n },
+              flex: { numerator: 1n, denominator: 2n },
+            },
+          },
+          hostedTools: {},
+        },
+      },
+    };
+    for (const [asked, factor] of [
+      ['priority', 2n],
+      ['flex', 1n],
+      ['auto', 1n],
+      ['scale', 1n],
+      [undefined, 1n],
+    ] as const) {
+      const fields = asked === undefined ? {} : { service_tier: asked };
+      const report = { fields: { service_tier: 'ultrafast' }, calls: {} };
+      const terms = chargeTerms(tiers, 'p', report, { fields, hostedTools: [] });
+      assert.deepEqual(terms.unpriced, ['service_tier ultrafast']);
+      assert.equal(costNanos(tiers, { ...NO_TOKENS, input: 10, output: 10 }, terms), factor * 50n, String(asked));
+    }
+    assert.equal(hasDearerTier(tiers, 'p'), true);
+    assert.equal(hasDearerTier(tiers, 'other'), false);
+    assert.equal(hasDearerTier(example, 'p'), false);
   });
 
   test('what is reported without a price is named and charged as plain', () => {

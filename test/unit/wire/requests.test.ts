@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../../src/core/conditions.ts';
+import type { RequestInfo } from '../../../src/wire/format.ts';
 import { validateCountRequest } from '../../../src/wire/messages/validate-request.ts';
 import { asObject, type FormatName, infoOf } from './streams.ts';
 
@@ -168,6 +169,10 @@ describe('[R42] roles of Format B', () => {
   });
 });
 
+function declarations({ hostedTools }: RequestInfo): object[] {
+  return hostedTools.map(({ type, param }) => ({ type, param }));
+}
+
 describe('info', () => {
   test('unknown fields are accepted, and defaults are those of the interface', () => {
     assert.deepEqual(infoOf('chat', { ...CHAT, whatever: { deep: [1] }, tools: [] }), {
@@ -215,7 +220,7 @@ describe('info', () => {
       streaming: 'stream',
     });
     assert.deepEqual(chat.attachments, { count: 3, inlineBytes: 30 });
-    assert.deepEqual(chat.hostedTools, [{ type: 'web_search', param: 'tools[1]' }]);
+    assert.deepEqual(declarations(chat), [{ type: 'web_search', param: 'tools[1]' }]);
     assert.deepEqual([chat.choices, chat.stream], [3, true]);
   });
 
@@ -232,7 +237,7 @@ describe('info', () => {
     });
     assert.equal(messages.needs.images, 'messages[0].content[0].content[0]');
     assert.deepEqual(messages.attachments, { count: 1, inlineBytes: 6 });
-    assert.deepEqual(messages.hostedTools, [{ type: 'web_search_20250305', param: 'tools[2]' }]);
+    assert.deepEqual(declarations(messages), [{ type: 'web_search_20250305', param: 'tools[2]' }]);
     const responses = infoOf('responses', {
       model: 'm',
       input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: 'data:x' }] }],
@@ -256,7 +261,7 @@ describe('info', () => {
       input: [{ type: 'additional_tools', role: 'developer', tools: [...clientSide, { type: 'web_search' }] }],
       tools: [{ type: 'tool_search' }, { type: 'shell', environment: { type: 'container_auto' } }],
     });
-    assert.deepEqual(declared.hostedTools, [
+    assert.deepEqual(declarations(declared), [
       { type: 'tool_search', param: 'tools[0]' },
       { type: 'shell', param: 'tools[1]' },
       { type: 'web_search', param: 'input[0].tools[6]' },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type Change, change, changeInPieces } from '../../../../src/wire/json/edit.ts';
-import { objectLayout } from '../../../../src/wire/json/scan.ts';
+import { type Change, change, changeInPieces, replaceValues } from '../../../../src/wire/json/edit.ts';
+import { layoutAt, objectLayout } from '../../../../src/wire/json/scan.ts';
 
 const NAMES = ['model', 'max_tokens', 'stream_options', 'a"b', 'ü', 'x\\'];
 const CHILDREN = ['include_usage', 'model', 'ü'];
@@ -82,4 +82,28 @@ describe('change', () => {
     assert.equal(change(bytes, [{ path: ['a'], json: '1' }]).toString(), '{"a":1 }');
     assert.equal(change(bytes, []), bytes);
   });
+});
+
+test('values inside lists and objects are replaced where they are, and nothing else changes by a byte', () => {
+  const bytes = Buffer.from(
+    '{"m" : [1, {"ü":12345678901234567890.50}, [{}], {"t":[ {"x":{"a":1}} ,{"y":"\\"}]"} ]}],"z":{ }}',
+  );
+  const layout = layoutAt(bytes.toString('latin1'), 0);
+  assert.ok(layout);
+  const replaced = replaceValues(
+    bytes,
+    [
+      { path: ['z'], json: '"ä"' },
+      { path: ['m', 3, 't', 1], json: '{"y":2}' },
+      { path: ['m', 3, 't', 0, 'x'], json: '[]' },
+      { path: ['m', 0], json: 'a number is not found' },
+      { path: ['m', 4, 't'], json: 'nor is what is not there' },
+      { path: ['n', 0], json: 'nor is what is not there' },
+    ],
+    layout,
+  );
+  assert.equal(
+    replaced.toString(),
+    '{"m" : [1, {"ü":12345678901234567890.50}, [{}], {"t":[ {"x":[]} ,{"y":2} ]}],"z":"ä"}',
+  );
 });

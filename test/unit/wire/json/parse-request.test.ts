@@ -15,6 +15,12 @@ function refusal(bytes: Buffer | string): GatewayError {
   throw new assert.AssertionError({ message: 'was not refused' });
 }
 
+const TYPE_OF_MCP = 'input[1][0].tools[0].tools[1].type';
+
+function insideString(text: string, index: number): boolean {
+  return (text.slice(0, index).replaceAll(/\\./g, '').split('"').length - 1) % 2 === 1;
+}
+
 describe('parseBody', () => {
   test('any JSON object comes out as JSON.parse reads it, with the place of every member', () => {
     const value = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ stringUnit: 'grapheme' }), {
@@ -78,7 +84,50 @@ describe('parseBody', () => {
   test('[F22] a top-level member given twice is refused by name', () => {
     assert.equal(refusal('{"model":"a","x":[{"model":1}],"mod\\u0065l":"b"}').param, 'model');
     assert.equal(refusal('{"größe":1,"größe":1}').param, 'größe');
-    parseBody(Buffer.from('{"x":{"a":1,"a":2}}'));
+  });
+
+  test('[R60] a member given twice is refused by its path, at any depth and however it is written', () => {
+    const refused: readonly (readonly [body: string, param: string])[] = [
+      ['{"x":{"a":1,"a":1}}', 'x.a'],
+      ['{"messages":[{},{"content":[{"type":"tool_addition","t\\u0079pe":"text"}]}]}', 'messages[1].content[0].type'],
+      ['{"input":[[1,2],[{"tools":[{"tools":[{"type":"function"},{"type":"mcp","type":null}]}]}]]}', TYPE_OF_MCP],
+      ['{"thinking" : { "type" : "enabled" , "budget" : [ { } ] , "type" : "disabled" } }', 'thinking.type'],
+      ['{"a":{"":1,"":2}}', 'a.'],
+      ['{"a":"\\"b\\":1,","c":{"größe":{"b":2},"größe":{"b":2}}}', 'c.größe'],
+      ['{"a":{"1":1,"b":{"1":1},"1":2}}', 'a.1'],
+      ['{"a":{"__proto__":1,"__proto__":2}}', 'a.__proto__'],
+      [`{"a":${'[{"b":'.repeat(100)}{"c":1,"c":1}${'}]'.repeat(100)}}`, `a${'[0].b'.repeat(100)}.c`.slice(0, 300)],
+    ];
+    for (const [body, param] of refused) {
+      const error = refusal(body);
+      assert.equal(error.param, param);
+      assert.match(error.message, /given more than once/);
+    }
+    for (const body of [
+      '{"a":{"b":1},"c":{"b":1}}',
+      '{"a":[{"b":1},{"b":1}]}',
+      '{"a":"b","b":{"a":"\\"b\\":1,\\"b\\":1"}}',
+    ]) {
+      parseBody(Buffer.from(body));
+    }
+  });
+
+  test('[R60] a repeated member is found in any body, wherever it is put', () => {
+    const tree = fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true, minKeys: 1 });
+    fc.assert(
+      fc.property(tree, fc.nat(), (object, choice) => {
+        const text = JSON.stringify(object);
+        if (text.includes('__proto__') || text.includes('\\u')) return;
+        const objects = [...text.matchAll(/\{(?="((?:[^"\\]|\\.)*)":)/g)].filter(
+          ({ index }) => !insideString(text, index),
+        );
+        const chosen = objects[choice % objects.length];
+        if (chosen === undefined) return;
+        const again = `{"${chosen[1]}":null,`;
+        const error = refusal(text.slice(0, chosen.index) + again + text.slice(chosen.index + 1));
+        assert.match(error.message, /given more than once/);
+      }),
+    );
   });
 
   test('[F22] lone surrogates are refused with their place, pairs are text', () => {
