@@ -13,6 +13,7 @@ const MESSAGES: Readonly<Record<RequestFault, string>> = {
   no_host: 'The request has no Host header.',
   too_slow: 'The request was sent too slowly.',
   too_many_connections: 'The gateway has as many connections as it can serve. Retry later.',
+  too_many_waiting: 'Too many requests were sent on this connection without waiting for their responses.',
 };
 
 export function refusalOf(record: RequestRecord, fault: RequestFault, headerCount: number): Refusal {

@@ -4,6 +4,7 @@ const REFUSALS = 'test/unit/transport/server/refusals.test.ts';
 const REFUSED = 'test/gateway/refused-requests.test.ts';
 const ERRORS = 'test/gateway/errors.test.ts';
 const HEALTH = 'test/unit/http/health.test.ts';
+const PIPELINING = 'test/unit/transport/server/pipelining.test.ts';
 const READINESS = 'test/unit/process/readiness.test.ts';
 
 export const HTTP_MUTANTS: readonly Mutant[] = [
@@ -161,5 +162,21 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [['test/gateway/rate.test.ts', '[R12]']],
+  },
+  {
+    name: 'pipelining: what was read together is parsed to its end',
+    edits: [['transport/node/server/stop-parsing.ts', 'if (parser) parser.onIncoming = stop;', 'void [parser, stop];']],
+    tests: [[PIPELINING, 'is not parsed any further']],
+  },
+  {
+    name: 'pipelining: requests wait without a bound',
+    edits: [
+      [
+        'transport/node/server/http1-connection.ts',
+        "else if (this.#waiting.length === WAITING_MAX) this.#fault = 'too_many_waiting';",
+        '',
+      ],
+    ],
+    tests: [[PIPELINING, 'answers those that it has accepted, then the reason, and closes']],
   },
 ];

@@ -90,13 +90,16 @@ for (const kind of TRANSPORTS) {
       peer.socket.destroy();
     });
 
-    test('may bring thousands of requests at once', async () => {
+    test('may bring some requests at once, thousands of times', async () => {
       await using end = await serverFixture(kind, (_request, response) => sendText(response, 'x'));
       const peer = await RawPeer.connect(end.port);
-      const COUNT = 20_000;
-      peer.send(`${GET.repeat(COUNT)}GET / HTTP/1.0\r\n\r\n`);
-      const text = await peer.untilEnd();
-      assert.equal(text.split('HTTP/1.1 200 OK\r\n').length - 1, COUNT + 1);
+      const ROUNDS = 1_000;
+      for (let round = 0; round < ROUNDS; round++) {
+        peer.text = '';
+        await peer.send(GET.repeat(10)).until(/(HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\nx){10}$/);
+      }
+      const text = await peer.send(`${GET.repeat(10)}GET / HTTP/1.0\r\n\r\n`).untilEnd();
+      assert.equal(text.split('HTTP/1.1 200 OK\r\n').length - 1, 10 + 10 + 1);
     });
 
     test('is not read without end while a request of it is answered', async () => {
