@@ -119,7 +119,9 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     setImmediate(() => {
       const newest = this.#newest;
       if (newest?.received === true && (content || newest !== late)) return;
-      this.failed('too_slow');
+      // A refusal answers a request: without the first byte of one there is nothing to answer.
+      if (this.socket.bytesRead === 0) this.#close(NOTHING);
+      else this.failed('too_slow');
     });
   }
 

@@ -281,18 +281,25 @@ for (const kind of TRANSPORTS) {
 
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n';
     for (const [what, sent] of [
-      ['to say anything', ''],
       ['with its first head', 'GET / HT'],
       ['with a later head', `${head}helloGET / HT`],
       ['with its body', `${head}he`],
     ] as const) {
-      test(`${what} is refused and closed`, async () => {
+      test(`[R87] ${what} is refused and closed: its request has begun`, async () => {
         await using end = await serverFixture(kind, echo, { headersTimeoutMs: 60, requestTimeoutMs: 120 });
         const peer = await RawPeer.connect(end.port);
         assert.match(await peer.send(sent).untilEnd(), /HTTP\/1\.1 400 Bad Request\r\n[\s\S]*\r\n\r\ntoo_slow$/);
         assert.deepEqual(end.refused, ['too_slow']);
       });
     }
+
+    test('[R87] to say anything is closed without a byte', async () => {
+      await using end = await serverFixture(kind, echo, { headersTimeoutMs: 60, requestTimeoutMs: 120 });
+      const silent = await RawPeer.connect(end.port);
+      assert.equal(await silent.untilEnd(), '');
+      assert.deepEqual(end.refused, []);
+      while (end.server.connections > 0) await turn();
+    });
 
     test('with the rest of a body that was answered already is closed without a further word', async () => {
       const server = await gatedServer(kind, { headersTimeoutMs: 60, requestTimeoutMs: 60 });
