@@ -5,6 +5,8 @@ const REFUSED = 'test/gateway/refused-requests.test.ts';
 const ERRORS = 'test/gateway/errors.test.ts';
 const HEALTH = 'test/unit/http/health.test.ts';
 const PIPELINING = 'test/unit/transport/server/pipelining.test.ts';
+const CONNECTIONS = 'test/unit/transport/server/connections.test.ts';
+const HTTP2_ABUSE = 'test/unit/transport/server/http2-abuse.test.ts';
 const READINESS = 'test/unit/process/readiness.test.ts';
 
 export const HTTP_MUTANTS: readonly Mutant[] = [
@@ -178,5 +180,32 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [[PIPELINING, 'answers those that it has accepted, then the reason, and closes']],
+  },
+  {
+    name: 'silence: a connection that has sent nothing is refused',
+    edits: [
+      [
+        'transport/node/server/http1-connection.ts',
+        'if (this.socket.bytesRead === 0) this.#close(NOTHING);\n      else ',
+        '',
+      ],
+    ],
+    tests: [[CONNECTIONS, '[R87] to say anything is closed without a byte']],
+  },
+  {
+    name: 'HTTP/2: a response that is not taken is waited for without end',
+    edits: [['transport/node/server/http2-session.ts', 'giveUp(open.stream);', '']],
+    tests: [[HTTP2_ABUSE, 'takes one of its responses and not the other']],
+  },
+  {
+    name: 'HTTP/2: a client that takes nothing keeps its connection',
+    edits: [
+      [
+        'transport/node/server/http2-session.ts',
+        'if (untaken === this.#streams.size && round - this.#closedAtRound > requestRoundsMax) this.#socket.destroy();',
+        'void untaken;',
+      ],
+    ],
+    tests: [[HTTP2_ABUSE, 'never opens its window']],
   },
 ];

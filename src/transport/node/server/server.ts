@@ -3,7 +3,6 @@
  * frames and times out; what is checked beyond that is in `http1-connection.ts` and `http2-session.ts`.
  */
 import { createServer, type ServerResponse as OutgoingMessage, type Server } from 'node:http';
-import { performServerHandshake } from 'node:http2';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -14,7 +13,7 @@ import { listenOn } from '../../listen.ts';
 import type { ListenOptions, RequestHandler, ServerLimits, ServerTransport, TlsIdentity } from '../../server.ts';
 import { Http1Connection } from './http1-connection.ts';
 import { Http1Message } from './http1-request.ts';
-import { Http2Session, sessionOptions } from './http2-session.ts';
+import { Http2Session } from './http2-session.ts';
 
 /** How often the connections are checked for time-outs. */
 const ROUND_MS_MAX = 5_000;
@@ -171,7 +170,7 @@ export class NodeServer implements ServerTransport {
 
   #openHttp2(socket: TLSSocket): void {
     const excess = !this.#admit(socket);
-    const session = new Http2Session(performServerHandshake(socket, sessionOptions(this.limits)), this, excess);
+    const session = new Http2Session(socket, this, excess);
     this.#http2.add(session);
     session.onClose(() => this.#http2.delete(session));
     if (this.closing) session.close();
