@@ -7,6 +7,7 @@ const HEALTH = 'test/unit/http/health.test.ts';
 const PIPELINING = 'test/unit/transport/server/pipelining.test.ts';
 const CONNECTIONS = 'test/unit/transport/server/connections.test.ts';
 const HTTP2_ABUSE = 'test/unit/transport/server/http2-abuse.test.ts';
+const HANGING = 'test/unit/alerts/hanging.test.ts';
 const READINESS = 'test/unit/process/readiness.test.ts';
 
 export const HTTP_MUTANTS: readonly Mutant[] = [
@@ -207,5 +208,21 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [[HTTP2_ABUSE, 'never opens its window']],
+  },
+  {
+    name: 'alerts: what is noticed waits for receivers',
+    edits: [
+      [
+        'alerts/alerts.ts',
+        'this.#deliver();\n      this.#looking = this.watch()',
+        'this.#looking = this.deliver().then(() => this.watch())',
+      ],
+    ],
+    tests: [[HANGING, 'holds up neither what is noticed nor the alerts of others']],
+  },
+  {
+    name: 'alerts: an account takes more than its share of deliveries',
+    edits: [['alerts/deliverer.ts', 'const OF_AN_ACCOUNT_AT_ONCE = 2;', 'const OF_AN_ACCOUNT_AT_ONCE = 64;']],
+    tests: [[HANGING, 'takes the share of one account with all that are below it']],
   },
 ];

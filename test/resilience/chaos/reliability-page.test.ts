@@ -34,6 +34,7 @@ describe('docs/reliability.md', () => {
       'F37',
       'F40',
       'F42',
+      'F45',
       'F46',
     ]);
     const headings = rows.filter((row) => /^\| (#|Guarantee) \|/.test(row));
