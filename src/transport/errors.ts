@@ -12,6 +12,7 @@ export type Http1Fault =
 export type RequestFault =
   | Http1Fault
   | 'too_many_connections'
+  | 'too_many_of_address'
   /** Too many others of its connection wait for their responses. */
   | 'too_many_waiting';
 

@@ -8,6 +8,7 @@ const PIPELINING = 'test/unit/transport/server/pipelining.test.ts';
 const CONNECTIONS = 'test/unit/transport/server/connections.test.ts';
 const HTTP2_ABUSE = 'test/unit/transport/server/http2-abuse.test.ts';
 const HANGING = 'test/unit/alerts/hanging.test.ts';
+const ADDRESSES = 'test/unit/transport/server/addresses.test.ts';
 const READINESS = 'test/unit/process/readiness.test.ts';
 
 export const HTTP_MUTANTS: readonly Mutant[] = [
@@ -68,7 +69,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'connections beyond the limit are served',
-    edits: [['transport/connection-limit.ts', 'if (served < this.#max) return true;', 'if (served >= 0) return true;']],
+    edits: [['transport/connection-limit.ts', 'if (served < this.#max) return null;', 'if (served >= 0) return null;']],
     tests: [['test/unit/transport/server/limits.test.ts', 'beyond the limit are answered with the reason']],
   },
   {
@@ -224,5 +225,26 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     name: 'alerts: an account takes more than its share of deliveries',
     edits: [['alerts/deliverer.ts', 'const OF_AN_ACCOUNT_AT_ONCE = 2;', 'const OF_AN_ACCOUNT_AT_ONCE = 64;']],
     tests: [[HANGING, 'takes the share of one account with all that are below it']],
+  },
+  {
+    name: 'connections: idle ones make no room for others',
+    edits: [['transport/node/server/server.ts', 'if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();', '']],
+    tests: [[ADDRESSES, 'a flood of silent connections from one address']],
+  },
+  {
+    name: 'connections: one with a request is closed for another',
+    edits: [
+      [
+        'transport/node/server/http1-connection.ts',
+        'return idle ? this.#endedAtRound : null;',
+        'return this.#endedAtRound;',
+      ],
+    ],
+    tests: [[ADDRESSES, 'those with a request are left alone']],
+  },
+  {
+    name: 'connections: those of a proxy count for one client',
+    edits: [['transport/node/server/server.ts', "peer === '' || this.#isProxy(peer)", "peer === ''"]],
+    tests: [[ADDRESSES, 'those of a trusted proxy are left alone']],
   },
 ];

@@ -42,8 +42,8 @@ interface Exchange {
 export class Http1Connection implements RequestOwner, ResponseOwner {
   readonly socket: Socket;
   readonly #owner: ConnectionOwner;
-  /** Opened beyond the limit of connections: it is served nothing but the reason. */
-  readonly #excess: boolean;
+  /** Why it is not served, where it was opened beyond a limit; null: it is. */
+  readonly #refused: RequestFault | null;
   /** The one that is being served, or the last one that was. */
   #current: Exchange | null = null;
   #keeps = true;
@@ -61,10 +61,10 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   #endedAtRound: number;
 
   /** To be made before `node:http` adds its listeners: the end of the client's side must be seen here first. */
-  constructor(socket: Socket, owner: ConnectionOwner, excess: boolean) {
+  constructor(socket: Socket, owner: ConnectionOwner, refused: RequestFault | null) {
     this.socket = socket;
     this.#owner = owner;
-    this.#excess = excess;
+    this.#refused = refused;
     this.#endedAtRound = owner.round;
     socket.on('end', () => this.#onEnd());
     socket.on('close', () => this.#onClose());
@@ -79,7 +79,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     }
     try {
       const request = new Http1Request(headOf(message, this.#owner.limits.headerCount), message, outgoing, this);
-      if (this.#excess) this.#fault = 'too_many_connections';
+      if (this.#refused !== null) this.#fault = this.#refused;
       else if (this.#waiting.length === WAITING_MAX) this.#fault = 'too_many_waiting';
       else this.#add({ request, response: new Http1Response(outgoing, request, this), outgoing });
     } catch (error) {
@@ -175,6 +175,12 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     if (this.socket.writableLength > 0) {
       if (rounds > requestRoundsMax) this.socket.destroy();
     } else if (rounds > idleRoundsMax) this.closeIfIdle();
+  }
+
+  /** Null while a request of it is served, or its response is on the way. */
+  get idleSinceRound(): number | null {
+    const idle = (this.#closing || (this.#free && this.#waiting.length === 0)) && this.socket.writableLength === 0;
+    return idle ? this.#endedAtRound : null;
   }
 
   /** A new connection is not: its client has opened it for a request. */

@@ -51,8 +51,8 @@ export class Http2Session {
   readonly #socket: TLSSocket;
   readonly #session: ServerHttp2Session;
   readonly #owner: SessionOwner;
-  /** Opened beyond the limit of connections: it is served nothing but the reason. */
-  readonly #excess: boolean;
+  /** Why it is not served, where it was opened beyond a limit; null: it is. */
+  readonly #refused: RequestFault | null;
   readonly #streams = new Set<OpenStream>();
   /** Whether a request has been served. */
   #used = false;
@@ -62,11 +62,11 @@ export class Http2Session {
   /** The first round that found the session ended, while its connection is still open. */
   #endedAtRound: number | null = null;
 
-  constructor(socket: TLSSocket, owner: SessionOwner, excess: boolean) {
+  constructor(socket: TLSSocket, owner: SessionOwner, refused: RequestFault | null) {
     this.#socket = socket;
     this.#session = performServerHandshake(socket, sessionOptions(owner.limits));
     this.#owner = owner;
-    this.#excess = excess;
+    this.#refused = refused;
     this.#closedAtRound = owner.round;
     // A close follows, which is what counts.
     this.#session.on('error', () => {});
@@ -76,6 +76,11 @@ export class Http2Session {
         this.#onStream(stream, headers, raw);
       },
     );
+  }
+
+  /** Null while it has a stream. */
+  get idleSinceRound(): number | null {
+    return this.#streams.size === 0 ? this.#closedAtRound : null;
   }
 
   onClose(listener: () => void): void {
@@ -120,10 +125,10 @@ export class Http2Session {
     this.#openedInTurn += 1;
     if (this.#openedInTurn > STREAMS_IN_A_TURN_MAX) this.#session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
     if (this.#session.destroyed) return;
-    let fault: RequestFault = 'too_many_connections';
+    let fault = this.#refused;
     try {
       const head = readStreamHead(headers, raw, this.#owner.limits);
-      if (!this.#excess) {
+      if (fault === null) {
         this.#serve(new Http2Request(head, stream, this.#owner.round));
         return;
       }
@@ -133,7 +138,7 @@ export class Http2Session {
     }
     this.#opened({ stream, request: null, endedAtRound: null });
     refuseStream(stream, this.#owner.handler.refusal(fault));
-    if (this.#excess) this.close();
+    if (this.#refused !== null) this.close();
   }
 
   static #nextTurn(session: Http2Session): void {

@@ -248,7 +248,7 @@ describe('HTTP/2', () => {
   });
 
   test('[F32] a connection beyond the limit is served the reason alone', async (t) => {
-    const end = await secureServer(t, echo, { connections: 1 });
+    const end = await secureServer(t, echo, { connections: 1 }, { isProxy: () => true });
     const first = await session(t, end.port);
     assert.equal((await received(first.request({ ':path': '/' }))).status, 200);
     const second = await session(t, end.port);

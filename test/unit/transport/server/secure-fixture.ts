@@ -5,7 +5,13 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import type { TestContext } from 'node:test';
 import type { ServerLimits, ServerResponse } from '../../../../src/transport/server.ts';
 import { type Certificate, certificateOfLocalhost } from '../../../support/certificate.ts';
-import { type GatedServer, type Handler, type ServerFixture, serverFixture } from './fixture.ts';
+import {
+  type GatedServer,
+  type Handler,
+  type ServerFixture,
+  type ServerFixtureOptions,
+  serverFixture,
+} from './fixture.ts';
 
 export const tls: Certificate = certificateOfLocalhost();
 
@@ -63,8 +69,9 @@ export async function secureServer(
   t: TestContext,
   handler: Handler,
   limits: Partial<ServerLimits> = {},
+  options: ServerFixtureOptions = {},
 ): Promise<ServerFixture> {
-  const end = await serverFixture('node', handler, limits, { tls });
+  const end = await serverFixture('node', handler, limits, { ...options, tls });
   t.after(() => end[Symbol.asyncDispose]());
   return end;
 }
