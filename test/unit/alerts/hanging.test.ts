@@ -73,6 +73,14 @@ describe('[F45] a receiver that hangs', () => {
     await alerts.close();
   });
 
+  test('or whose name is never resolved is given up in time', async (t) => {
+    const webhooks = [{ name: 'ops', url: 'https://hook.example/', secret: SECRET, types: null }];
+    const resolve = () => new Promise<never>(() => {});
+    const { alerts } = world(t, () => policyOf({ webhooks }), { resolve, timeoutMs: 50 });
+    const { deliveries } = await alerts.test();
+    assert.deepEqual([deliveries[0]?.state, deliveries[0]?.error], ['pending', 'no answer within 0.05 s']);
+  });
+
   test('does not hold up a test of the webhooks of the operator', async (t) => {
     const hanging = await hangingReceiver(t);
     const receiver = await webhookReceiver(t, () => SECRET);
