@@ -46,6 +46,7 @@ const WATCH_LEASE_MS = 30_000;
 const KEEP_MS = 90 * DAY_MS;
 const PRUNE_MS = HOUR_MS;
 const RAISED_MAX = 100_000;
+const ROOTS_MAX = 10_000;
 
 export class Alerts {
   readonly #options: AlertsOptions;
@@ -58,6 +59,8 @@ export class Alerts {
   #looking: Promise<void> = Promise.resolve();
   /** Ids that are stored: who goes on spending would be told to the store again with every look. */
   readonly #raised = new Set<string>();
+  /** Of accounts with a webhook; one that was moved counts for the root that it had. */
+  readonly #roots = new Map<string, string>();
   #watching = false;
   #prunedAtMs = 0;
   #closed = false;
@@ -69,6 +72,7 @@ export class Alerts {
     this.#deliverer = new Deliverer({
       store: options.store,
       policy: options.policy,
+      rootOf: (accountId) => this.#rootOf(accountId),
       unseal: (accountId, sealed) => unseal(options.installationSecret, `webhook ${accountId}`, sealed),
       nowMs: () => options.nowMs(),
       ...(options.resolve && { resolve: options.resolve }),
@@ -94,23 +98,38 @@ export class Alerts {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#looking;
+    await this.#deliverer.close();
   }
 
   #lookIn(ms: number): void {
     if (this.#closed) return;
     this.#timer = setTimeout(() => {
       const startedAt = performance.now();
-      this.#looking = this.look()
+      // Neither waits for the other: what is noticed does not depend on how long receivers take.
+      this.#deliver();
+      this.#looking = this.watch()
         .catch((err: unknown) => this.#options.log.error({ err }, 'alerts could not be watched; it is tried again'))
         .finally(() => {
+          this.#deliver();
           const pauseMs = (performance.now() - startedAt) * LOOK_PAUSES;
           this.#lookIn(Math.min(LOOK_MS_MAX, Math.max(LOOK_MS, pauseMs)));
         });
     }, ms).unref();
   }
 
-  /** Everything once: what is to be noticed, and what is to be delivered. */
-  async look(): Promise<void> {
+  #deliver(): void {
+    void this.deliver().catch((err: unknown) => {
+      this.#options.log.error({ err }, 'alerts could not be delivered; it is tried again');
+    });
+  }
+
+  /** All that is due; resolves when it was tried. */
+  async deliver(): Promise<void> {
+    if (this.enabled) await this.#deliverer.deliverDue();
+  }
+
+  /** Notices what is to be noticed, once. */
+  async watch(): Promise<void> {
     if (!this.enabled) return;
     const { store, log, nowMs, providers } = this.#options;
     for (const alert of this.#providers.look(await providers(), nowMs())) await this.#raise(alert);
@@ -132,7 +151,6 @@ export class Alerts {
         log.error({ err }, 'balances could not be watched; it is tried again');
       }
     }
-    while ((await this.#deliverer.deliverDue()) > 0 && !this.#closed);
     if (nowMs() - this.#prunedAtMs < PRUNE_MS) return;
     this.#prunedAtMs = nowMs();
     await store.prune(nowMs() - KEEP_MS);
@@ -162,7 +180,7 @@ export class Alerts {
     const atMs = nowMs();
     const id = alertId('alert.test', atMs, randomUUID());
     await this.#raise({ id, type: 'alert.test', atMs, accountIds: [], data: { message: 'This is a test.' } });
-    await this.#deliverer.deliverDue();
+    await this.#deliverer.deliverAlert(id);
     return { id, deliveries: await store.deliveries({ limit: 1_000, before: null, state: null, alertId: id }) };
   }
 
@@ -191,6 +209,17 @@ export class Alerts {
 
   removeWebhook(accountId: string): Promise<boolean> {
     return this.#options.store.removeWebhook(accountId);
+  }
+
+  async #rootOf(accountId: string): Promise<string> {
+    const known = this.#roots.get(accountId);
+    if (known !== undefined) return known;
+    const found = await this.#options.ledger.getAccount(accountId);
+    const parentId = found?.account.parentId ?? null;
+    const root = parentId === null ? accountId : await this.#rootOf(parentId);
+    if (this.#roots.size >= ROOTS_MAX) this.#roots.clear();
+    this.#roots.set(accountId, root);
+    return root;
   }
 
   async #raise(alert: Alert): Promise<void> {

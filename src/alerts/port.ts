@@ -22,6 +22,8 @@ export interface Delivery {
   readonly error: string | null;
 }
 
+export type DeliveryFilter = Partial<Pick<Delivery, 'alertId' | 'target'>>;
+
 export interface StoredAlert {
   readonly number: number;
   readonly id: string;
@@ -47,8 +49,10 @@ export interface PageQuery {
 export interface AlertStore {
   /** The alert with a delivery for each target, or nothing where it is known; whether it is new. */
   raise(alert: Alert, targets: readonly string[], nowMs: number): Promise<boolean>;
-  /** Deliveries that are due, for this caller alone until `leaseUntilMs`. */
-  lease(nowMs: number, leaseUntilMs: number, limit: number): Promise<readonly Delivery[]>;
+  /** Targets with a delivery that is due and that nobody has leased; who waits longest is first. */
+  dueTargets(nowMs: number, limit: number): Promise<readonly string[]>;
+  /** Deliveries that are due, for this caller alone until `leaseUntilMs`: of all, or of one target or alert. */
+  lease(nowMs: number, leaseUntilMs: number, limit: number, of?: DeliveryFilter): Promise<readonly Delivery[]>;
   delivered(delivery: Delivery, nowMs: number): Promise<void>;
   /** To be tried again at `dueAtMs`, or, where that is null, never. */
   failed(delivery: Delivery, error: string, dueAtMs: number | null, nowMs: number): Promise<void>;

@@ -2,11 +2,21 @@
 import type { Row, SqlEngine, Value } from '../operators/sql-store.ts';
 import type { Alert, AlertType } from './alert.ts';
 import { alertBody } from './alert.ts';
-import type { AccountWebhook, AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
+import type {
+  AccountWebhook,
+  AlertStore,
+  Delivery,
+  DeliveryFilter,
+  DeliveryState,
+  PageQuery,
+  StoredAlert,
+} from './port.ts';
 import type { BalanceBase } from './shares.ts';
 
 /** The row of the alert itself, beside those of its deliveries. */
 const RECORD = '';
+/** At the time that is the first value. */
+const DUE = `state = 'pending' AND due_at_ms <= $1 AND leased_until_ms <= $1`;
 
 export class SqlAlertStore implements AlertStore {
   readonly #open: () => Promise<SqlEngine>;
@@ -32,15 +42,33 @@ export class SqlAlertStore implements AlertStore {
     return added.some(({ target }) => target === RECORD);
   }
 
+  async dueTargets(nowMs: number, limit: number): Promise<readonly string[]> {
+    const rows = await this.#run(
+      'read',
+      `SELECT target FROM @alerts WHERE ${DUE} GROUP BY target ORDER BY MIN(due_at_ms), MIN(number) LIMIT $2`,
+      [nowMs, limit],
+    );
+    return rows.map(({ target }) => String(target));
+  }
+
   /** The conditions are there twice: whoever waits for the row of another finds them changed. */
-  async lease(nowMs: number, leaseUntilMs: number, limit: number): Promise<readonly Delivery[]> {
-    const due = `state = 'pending' AND due_at_ms <= $1 AND leased_until_ms <= $1`;
+  async lease(
+    nowMs: number,
+    leaseUntilMs: number,
+    limit: number,
+    { alertId, target }: DeliveryFilter = {},
+  ): Promise<readonly Delivery[]> {
+    const values: Value[] = [nowMs, leaseUntilMs, limit];
+    const wanted = [['id', alertId] as const, ['target', target] as const].flatMap(([column, value]) =>
+      value === undefined ? [] : [` AND ${column} = $${values.push(value)}`],
+    );
+    const due = DUE + wanted.join('');
     const rows = await this.#run(
       'write',
       `UPDATE @alerts SET leased_until_ms = $2 WHERE number IN (
         SELECT number FROM @alerts WHERE ${due} ORDER BY due_at_ms, number LIMIT $3
       ) AND ${due} RETURNING *`,
-      [nowMs, leaseUntilMs, limit],
+      values,
     );
     return rows.map(deliveryIn);
   }

@@ -53,10 +53,14 @@ export function signature(secret: string, id: string, timestamp: number, body: s
 
 /** Resolves when the receiver has answered with a 2xx. A redirect is a failure: it could lead anywhere. */
 export async function callWebhook(call: WebhookCall, options: WebhookOptions): Promise<void> {
+  const { allowPrivate, resolve, timeoutMs = TIMEOUT_MS } = options;
   const url = new URL(call.url);
-  const address = await checkedAddress(url.hostname, options.allowPrivate, options.resolve);
+  const late = new Error(`no answer within ${timeoutMs / 1_000} s`);
+  const signal = AbortSignal.timeout(timeoutMs);
+  // A name server may hang as well as a receiver.
+  const address = await Promise.race([checkedAddress(url.hostname, allowPrivate, resolve), abortedBy(signal, late)]);
   const timestamp = Math.floor(options.nowMs() / 1_000);
-  const status = await post(url, address, options, call.body, {
+  const status = await post(url, address, { ca: options.ca, signal, late }, call.body, {
     'content-type': 'application/json',
     'user-agent': 'model-gateway',
     'webhook-id': call.id,
@@ -73,11 +77,10 @@ export async function callWebhook(call: WebhookCall, options: WebhookOptions): P
 function post(
   url: URL,
   { address, family }: Address,
-  { ca, timeoutMs = TIMEOUT_MS }: WebhookOptions,
+  { ca, signal, late }: { readonly ca: string | null; readonly signal: AbortSignal; readonly late: Error },
   body: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<number> {
-  const signal = AbortSignal.timeout(timeoutMs);
   return new Promise((done, failed) => {
     const call = request(url, {
       method: 'POST',
@@ -94,7 +97,13 @@ function post(
       response.destroy();
       done(response.statusCode ?? 0);
     });
-    call.on('error', (error) => failed(signal.aborted ? new Error(`no answer within ${timeoutMs / 1_000} s`) : error));
+    call.on('error', (error) => failed(signal.aborted ? late : error));
     call.end(body);
+  });
+}
+
+function abortedBy(signal: AbortSignal, reason: Error): Promise<never> {
+  return new Promise((_, failed) => {
+    signal.addEventListener('abort', () => failed(reason), { once: true });
   });
 }

@@ -201,6 +201,7 @@ function limitsOf({ limits = {} }: FileConfig): Limits {
     headerBytes: limits.header_bytes ?? 32 * 1024,
     headerCount: limits.header_count ?? 200,
     connections: limits.connections ?? null,
+    connectionsPerAddress: limits.connections_per_address ?? null,
   };
 }
 

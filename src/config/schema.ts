@@ -237,6 +237,14 @@ export const FileSchema = Type.Object(
                 'Connections of clients that a process serves at the same time. Default: what its limit of open files leaves when each needs one more to a provider.',
             }),
           ),
+          connections_per_address: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1_000_000,
+              description:
+                'Connections of one client address (of IPv6: 64 bits of it) that a process serves at the same time; those of trusted proxies are not counted. Default: no limit but that of all.',
+            }),
+          ),
           header_bytes: bytes('The request line and the headers of a request together. Default 32 KiB.', 1024 * 1024),
           header_count: Type.Optional(
             Type.Integer({ minimum: 10, maximum: 2000, description: 'Headers of a request. Default 200.' }),

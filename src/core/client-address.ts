@@ -45,17 +45,18 @@ export class TrustedProxies {
    */
   clientAddress(peer: string, forwarded: string | null): string {
     let address = plainAddress(peer);
-    if (forwarded === null || !this.#trusts(address)) return address;
+    if (forwarded === null || !this.trusts(address)) return address;
     const hops = forwarded.split(',');
     for (const hop of hops.slice(-HOPS_MAX).reverse()) {
       const before = this.header === 'forwarded' ? forwardedFor(hop) : hop.trim();
       address = addressOf(before);
-      if (address === '' || !this.#trusts(address)) return address;
+      if (address === '' || !this.trusts(address)) return address;
     }
     return address;
   }
 
-  #trusts(address: string): boolean {
+  /** `address` as `plainAddress` writes it. */
+  trusts(address: string): boolean {
     return address !== '' && this.#list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
   }
 }
@@ -73,6 +74,16 @@ export function trustedProxies(settings: {
 export function plainAddress(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   return mapped ?? address;
+}
+
+/** What one client has: an IPv4 address, or of IPv6 the first 64 bits. Empty for an empty one. */
+export function clientNetwork(address: string): string {
+  const plain = plainAddress(address);
+  if (!plain.includes(':')) return plain;
+  const [before = [], after = []] = plain.split('::', 2).map((part) => part.split(':').filter((group) => group !== ''));
+  const zeros = Math.max(0, 8 - before.length - after.length);
+  const groups = [...before, ...Array.from({ length: zeros }, () => '0'), ...after];
+  return `${groups.slice(0, 4).join(':')}::/64`;
 }
 
 /** Of one element of `Forwarded` (RFC 7239), such as `for="[2001:db8::1]:4711";proto=https`. */

@@ -20,6 +20,8 @@ export interface Limits {
   readonly headerCount: number;
   /** Null: what the limit of open files leaves. */
   readonly connections: number | null;
+  /** Null: as many as there may be in all. */
+  readonly connectionsPerAddress: number | null;
 }
 
 export interface StreamSettings {

@@ -16,7 +16,7 @@ import { withCors } from './cors.ts';
 import { clientAddress, HttpRequest } from './http-request.ts';
 import { openApiBytes } from './openapi.ts';
 import { REFERENCE_PATH, REFERENCE_SCRIPT_PATH, sendReference, sendReferenceScript } from './reference.ts';
-import { refusalOf } from './refusal.ts';
+import { isOfConnections, refusalOf } from './refusal.ts';
 import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
 
@@ -74,7 +74,7 @@ export function requestHandler(options: AppOptions): RequestHandler {
     const record = new RequestRecord(newRequestId(), null, options.gateway.clock.nowMs());
     const refused = refusalOf(record, fault, options.headerCount);
     // Whoever opens connections without end shall not write the log; that they are refused, it has by the minute.
-    if (fault !== 'too_many_connections') record.finish(options.gateway.observer);
+    if (!isOfConnections(fault)) record.finish(options.gateway.observer);
     return refused;
   };
   return withCors({ onRequest, refusal }, options.corsOrigins ?? []);

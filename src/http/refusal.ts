@@ -13,11 +13,18 @@ const MESSAGES: Readonly<Record<RequestFault, string>> = {
   no_host: 'The request has no Host header.',
   too_slow: 'The request was sent too slowly.',
   too_many_connections: 'The gateway has as many connections as it can serve. Retry later.',
+  too_many_of_address: 'Your address has as many connections as it may have. Retry later.',
+  too_many_waiting: 'Too many requests were sent on this connection without waiting for their responses.',
 };
+
+/** Whether others are at fault, or other connections, and not what was sent on this one. */
+export function isOfConnections(fault: RequestFault): boolean {
+  return fault === 'too_many_connections' || fault === 'too_many_of_address';
+}
 
 export function refusalOf(record: RequestRecord, fault: RequestFault, headerCount: number): Refusal {
   const { requestId } = record;
-  const condition = fault === 'too_many_connections' ? 'service_unavailable' : 'invalid_request';
+  const condition = isOfConnections(fault) ? 'service_unavailable' : 'invalid_request';
   const message = fault === 'too_many_fields' ? `The request has more than ${headerCount} headers.` : MESSAGES[fault];
   const failure = failureOf(null, new GatewayError(condition, { message }));
   const headers = ['content-type', 'application/json', 'x-request-id', requestId, ...failureHeaders(failure)];

@@ -210,7 +210,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ready: () => readiness.ready(),
     accepting: () => !draining,
   });
-  const server = createServerTransport({ kind: settings.http, limits, handler, log, tls });
+  const isProxy = (address: string): boolean => proxies?.trusts(address) === true;
+  const server = createServerTransport({ kind: settings.http, limits, handler, log, tls, isProxy });
   if (tlsFiles !== null && tls !== null) {
     const tlsWatch = watchTls(
       () => config.tls ?? tlsFiles,
@@ -283,6 +284,7 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
     headerBytes: limits.headerBytes,
     headerCount: limits.headerCount,
     connections,
+    connectionsPerAddress: limits.connectionsPerAddress ?? Number.POSITIVE_INFINITY,
   };
 }
 

@@ -11,10 +11,13 @@ export interface ServerTransportOptions {
   readonly log: Log;
   /** Null: plain HTTP. Only `node` has TLS. */
   readonly tls: TlsIdentity | null;
+  /** Whether many clients share an address: that of a proxy of the operator's own. */
+  isProxy(address: string): boolean;
 }
 
-export function createServerTransport({ kind, limits, handler, log, tls }: ServerTransportOptions): ServerTransport {
-  if (kind === 'node') return new NodeServer({ limits, handler, log, tls });
+export function createServerTransport({ kind, ...options }: ServerTransportOptions): ServerTransport {
+  if (kind === 'node') return new NodeServer(options);
+  const { limits, handler, log, tls } = options;
   if (tls !== null) throw new Error('the lean transport has no TLS');
   return new LeanServer(limits, handler, log);
 }

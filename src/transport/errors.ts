@@ -9,7 +9,12 @@ export type Http1Fault =
   | 'too_slow';
 
 /** Why a request is refused before it reaches a handler. */
-export type RequestFault = Http1Fault | 'too_many_connections';
+export type RequestFault =
+  | Http1Fault
+  | 'too_many_connections'
+  | 'too_many_of_address'
+  /** Too many others of its connection wait for their responses. */
+  | 'too_many_waiting';
 
 export class Http1Error extends Error {
   readonly code: Http1Fault;

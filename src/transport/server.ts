@@ -91,6 +91,8 @@ export interface ServerLimits {
   readonly headerCount: number;
   /** Connections that are served at the same time; infinite where there is no bound. */
   readonly connections: number;
+  /** The same of one address. */
+  readonly connectionsPerAddress: number;
 }
 
 /** A certificate chain and its private key, both as PEM. */

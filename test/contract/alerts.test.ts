@@ -85,6 +85,23 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.equal((await all.two.lease(5_000, 9_000, 10)).length, 6);
     });
 
+    test('are leased of one target or alert alone; targets that wait are known, who waits longest first', async () => {
+      await using all = await stores();
+      await all.one.raise(alert('a'), ['webhook x', 'command'], 1_000);
+      await all.one.raise(alert('b'), ['webhook x', 'webhook y'], 900);
+      const named = (leased: Awaited<ReturnType<typeof all.one.lease>>) =>
+        leased.map(({ alertId, target }) => `${alertId} ${target}`).sort();
+      assert.deepEqual(await all.two.dueTargets(899, 10), []);
+      assert.deepEqual(await all.two.dueTargets(1_000, 10), ['webhook x', 'webhook y', 'command']);
+      assert.deepEqual(await all.two.dueTargets(1_000, 1), ['webhook x']);
+      assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, { target: 'webhook x' })), ['b webhook x']);
+      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, { target: 'webhook x' })), ['a webhook x']);
+      assert.deepEqual(await all.one.dueTargets(1_000, 10), ['webhook y', 'command']);
+      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, { alertId: 'a' })), ['a command']);
+      assert.deepEqual(await all.one.dueTargets(1_000, 10), ['webhook y']);
+      assert.deepEqual(await all.one.dueTargets(5_000, 10), ['webhook x', 'webhook y', 'command']);
+    });
+
     test('end delivered or dead, and are pruned only then', async () => {
       await using all = await stores();
       await all.one.raise(alert('a'), ['webhook x', 'webhook y', 'webhook z'], 1_000);

@@ -19,7 +19,9 @@ for (const kind of TRANSPORTS) {
   }, async (t) => {
     const dataDir = temporaryFolder('gateway-files');
     await writeFile(join(dataDir, 'gateway.yaml'), '');
-    const gateway = await gatewayProcess(dataDir, { GATEWAY_HTTP: kind }, [], FILES);
+    // Connections of a proxy are not closed for others while they have no request.
+    const env = { GATEWAY_HTTP: kind, GATEWAY_TRUSTED_PROXIES: 'loopback' };
+    const gateway = await gatewayProcess(dataDir, env, [], FILES);
     t.after(() => gateway.kill('SIGKILL'));
     const { key } = await gateway.admin.createKey({ mode: 'credit', credit: '5' });
     const { port } = new URL(gateway.origin);

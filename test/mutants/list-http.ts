@@ -4,6 +4,11 @@ const REFUSALS = 'test/unit/transport/server/refusals.test.ts';
 const REFUSED = 'test/gateway/refused-requests.test.ts';
 const ERRORS = 'test/gateway/errors.test.ts';
 const HEALTH = 'test/unit/http/health.test.ts';
+const PIPELINING = 'test/unit/transport/server/pipelining.test.ts';
+const CONNECTIONS = 'test/unit/transport/server/connections.test.ts';
+const HTTP2_ABUSE = 'test/unit/transport/server/http2-abuse.test.ts';
+const HANGING = 'test/unit/alerts/hanging.test.ts';
+const ADDRESSES = 'test/unit/transport/server/addresses.test.ts';
 const READINESS = 'test/unit/process/readiness.test.ts';
 
 export const HTTP_MUTANTS: readonly Mutant[] = [
@@ -64,7 +69,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'connections beyond the limit are served',
-    edits: [['transport/connection-limit.ts', 'if (served < this.#max) return true;', 'if (served >= 0) return true;']],
+    edits: [['transport/connection-limit.ts', 'if (served < this.#max) return null;', 'if (served >= 0) return null;']],
     tests: [['test/unit/transport/server/limits.test.ts', 'beyond the limit are answered with the reason']],
   },
   {
@@ -161,5 +166,85 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [['test/gateway/rate.test.ts', '[R12]']],
+  },
+  {
+    name: 'pipelining: what was read together is parsed to its end',
+    edits: [['transport/node/server/stop-parsing.ts', 'if (parser) parser.onIncoming = stop;', 'void [parser, stop];']],
+    tests: [[PIPELINING, 'is not parsed any further']],
+  },
+  {
+    name: 'pipelining: requests wait without a bound',
+    edits: [
+      [
+        'transport/node/server/http1-connection.ts',
+        "else if (this.#waiting.length === WAITING_MAX) this.#fault = 'too_many_waiting';",
+        '',
+      ],
+    ],
+    tests: [[PIPELINING, 'answers those that it has accepted, then the reason, and closes']],
+  },
+  {
+    name: 'silence: a connection that has sent nothing is refused',
+    edits: [
+      [
+        'transport/node/server/http1-connection.ts',
+        'if (this.socket.bytesRead === 0) this.#close(NOTHING);\n      else ',
+        '',
+      ],
+    ],
+    tests: [[CONNECTIONS, '[R87] to say anything is closed without a byte']],
+  },
+  {
+    name: 'HTTP/2: a response that is not taken is waited for without end',
+    edits: [['transport/node/server/http2-session.ts', 'giveUp(open.stream);', '']],
+    tests: [[HTTP2_ABUSE, 'takes one of its responses and not the other']],
+  },
+  {
+    name: 'HTTP/2: a client that takes nothing keeps its connection',
+    edits: [
+      [
+        'transport/node/server/http2-session.ts',
+        'if (untaken === this.#streams.size && round - this.#closedAtRound > requestRoundsMax) this.#socket.destroy();',
+        'void untaken;',
+      ],
+    ],
+    tests: [[HTTP2_ABUSE, 'never opens its window']],
+  },
+  {
+    name: 'alerts: what is noticed waits for receivers',
+    edits: [
+      [
+        'alerts/alerts.ts',
+        'this.#deliver();\n      this.#looking = this.watch()',
+        'this.#looking = this.deliver().then(() => this.watch())',
+      ],
+    ],
+    tests: [[HANGING, 'holds up neither what is noticed nor the alerts of others']],
+  },
+  {
+    name: 'alerts: an account takes more than its share of deliveries',
+    edits: [['alerts/deliverer.ts', 'const OF_AN_ACCOUNT_AT_ONCE = 2;', 'const OF_AN_ACCOUNT_AT_ONCE = 64;']],
+    tests: [[HANGING, 'takes the share of one account with all that are below it']],
+  },
+  {
+    name: 'connections: idle ones make no room for others',
+    edits: [['transport/node/server/server.ts', 'if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();', '']],
+    tests: [[ADDRESSES, 'a flood of silent connections from one address']],
+  },
+  {
+    name: 'connections: one with a request is closed for another',
+    edits: [
+      [
+        'transport/node/server/http1-connection.ts',
+        'return idle ? this.#endedAtRound : null;',
+        'return this.#endedAtRound;',
+      ],
+    ],
+    tests: [[ADDRESSES, 'those with a request are left alone']],
+  },
+  {
+    name: 'connections: those of a proxy count for one client',
+    edits: [['transport/node/server/server.ts', "peer === '' || this.#isProxy(peer)", "peer === ''"]],
+    tests: [[ADDRESSES, 'those of a trusted proxy are left alone']],
   },
 ];

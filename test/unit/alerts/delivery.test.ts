@@ -4,58 +4,14 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { checkedAddress, isPublic } from '../../../src/alerts/address.ts';
-import { Alerts, type AlertsOptions } from '../../../src/alerts/alerts.ts';
 import { RETRY_AFTER_MS } from '../../../src/alerts/deliverer.ts';
 import type { AlertStore } from '../../../src/alerts/port.ts';
-import { SqlAlertStore } from '../../../src/alerts/sql-store.ts';
 import { signature, wrongWebhookUrl } from '../../../src/alerts/webhook.ts';
-import { NO_LOG } from '../../../src/core/log.ts';
-import type { AlertPolicy } from '../../../src/core/policy.ts';
-import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
-import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
-import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { webhookReceiver } from '../../support/webhook-receiver.ts';
-
-/** More than any machine needs for an answer of its own. */
-const PATIENCE_MS = 120_000;
-const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
-
-function policyOf(change: Partial<AlertPolicy>): AlertPolicy {
-  const { PATH: commandPath = '/usr/bin:/bin' } = process.env;
-  return { webhooks: [], command: null, commandPath, allowPrivate: true, ca: null, ...change };
-}
-
-interface World {
-  readonly alerts: Alerts;
-  readonly store: AlertStore;
-  readonly clock: { atMs: number };
-  /** Another gateway on the same store. */
-  another(around?: (store: AlertStore) => AlertStore): Alerts;
-}
-
-function world(t: TestContext, policy: () => AlertPolicy | null, change: Partial<AlertsOptions> = {}): World {
-  const { ledger, clock, operators } = adminFixture(t);
-  const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
-  t.after(() => engine.close());
-  const store = new SqlAlertStore(async () => engine);
-  const another = (around: (store: AlertStore) => AlertStore = (same) => same): Alerts =>
-    new Alerts({
-      store: around(store),
-      ledger,
-      trail: operators,
-      policy,
-      providers: async () => [],
-      installationSecret: 'installation secret',
-      log: NO_LOG,
-      nowMs: () => clock.atMs,
-      timeoutMs: PATIENCE_MS,
-      ...change,
-    });
-  return { alerts: another(), store, clock, another };
-}
+import { policyOf, SECRET, world } from './world.ts';
 
 describe('a webhook', () => {
   test('gets an alert once, signed as Standard Webhooks has it', async (t) => {
@@ -67,7 +23,7 @@ describe('a webhook', () => {
       deliveries.map(({ target, state, attempts, error }) => [target, state, attempts, error]),
       [['webhook ops', 'delivered', 1, null]],
     );
-    await alerts.look();
+    await alerts.deliver();
     assert.deepEqual(
       receiver.received.map((one) => [one.id, one.body.type]),
       [[id, 'alert.test']],
@@ -92,10 +48,10 @@ describe('a webhook', () => {
     assert.match(String(deliveries[0]?.error), /status 500/);
     for (const [index, waitMs] of RETRY_AFTER_MS.entries()) {
       clock.atMs += waitMs - 1;
-      await alerts.look();
+      await alerts.deliver();
       assert.equal(receiver.received.length, index + 1);
       clock.atMs += 1;
-      await alerts.look();
+      await alerts.deliver();
       assert.equal(receiver.received.length, index + 2);
     }
     const query = { limit: 10, before: null };
@@ -125,15 +81,15 @@ describe('a webhook', () => {
     await assert.rejects(dying.test(), /killed/);
     assert.equal(receiver.received.length, 1);
     const survivor = another();
-    await survivor.look();
+    await survivor.deliver();
     assert.equal(receiver.received.length, 1, 'the lease of the one that died still counts');
     clock.atMs += 60_000;
-    await survivor.look();
+    await survivor.deliver();
     const [first, second] = receiver.received;
     assert.ok(first !== undefined && second !== undefined);
     assert.equal(second.id, first.id);
     clock.atMs += 3_600_000;
-    await survivor.look();
+    await survivor.deliver();
     assert.equal(receiver.received.length, 2);
   });
 
@@ -144,7 +100,7 @@ describe('a webhook', () => {
     const gateways = [another(), another(), another()];
     const failed = { ok: false, keys: 1, entries: 1, liveHolds: 0, findings: ['key k: 1 is missing'], flagged: 0 };
     await Promise.all(gateways.map((gateway) => gateway.auditFailed(failed)));
-    await Promise.all(gateways.map((gateway) => gateway.look()));
+    await Promise.all(gateways.map((gateway) => gateway.deliver()));
     assert.deepEqual(
       receiver.received.map(({ body }) => [body.type, body.data.count]),
       [['audit.failed', 1]],
@@ -294,7 +250,7 @@ describe('without a section alerts', () => {
   test('nothing is stored, watched or delivered', async (t) => {
     const { alerts, store } = world(t, () => null);
     await alerts.auditFailed({ ok: false, keys: 0, entries: 0, liveHolds: 0, findings: ['x'], flagged: 0 });
-    await alerts.look();
+    await alerts.deliver();
     assert.equal(alerts.enabled, false);
     assert.deepEqual(await store.alerts({ limit: 5, before: null, type: null }), []);
   });

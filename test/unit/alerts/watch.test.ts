@@ -60,7 +60,7 @@ function world(t: TestContext) {
     },
     /** What is new since the last time. */
     look: async (by: Alerts = alerts): Promise<readonly Record<string, unknown>[]> => {
-      await by.look();
+      await by.watch();
       const all = await store.alerts({ limit: 100, before: null, type: null });
       const fresh = all.slice(0, all.length - seen).toReversed();
       seen = all.length;

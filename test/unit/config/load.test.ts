@@ -235,6 +235,7 @@ models:
       headerBytes: 32_768,
       headerCount: 200,
       connections: null,
+      connectionsPerAddress: null,
     });
     assert.deepEqual(plain.streams, {
       totalMs: 300_000,
@@ -245,13 +246,14 @@ models:
     assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000, cacheAffinity: true });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
-      'limits: { body_bytes: 2048, count_wait: 9, pre_stop: 0, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
+      'limits: { body_bytes: 2048, count_wait: 9, pre_stop: 0, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100, connections_per_address: 7 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
     );
     assert.deepEqual([changed.limits.bodyBytes, changed.limits.preStopMs, changed.limits.drainMs], [2048, 0, 0]);
     assert.equal(changed.limits.countWaitMs, 9_000);
     assert.deepEqual([changed.limits.headersTimeoutMs, changed.limits.bodyTimeoutMs], [500, 500]);
     const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
     assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
+    assert.equal(changed.limits.connectionsPerAddress, 7);
     assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
     assert.deepEqual(changed.routing, {
       order: 'least-latency',

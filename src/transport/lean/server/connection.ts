@@ -141,7 +141,9 @@ export class Connection implements ResponseChannel, BodySource {
     if (this.#idle) {
       if (rounds > idleRoundsMax) this.#close();
     } else if (this.#phase === 'head') {
-      if (rounds > headRoundsMax) this.#refuse('too_slow');
+      if (rounds <= headRoundsMax) return;
+      if (this.socket.bytesRead === 0) this.#close();
+      else this.#refuse('too_slow');
     } else if (this.#phase === 'request' && this.#body !== null) {
       if (rounds > requestRoundsMax) this.#refuse('too_slow');
     } else if (this.#phase !== 'request' && rounds > requestRoundsMax) {

@@ -32,7 +32,7 @@ export class LeanServer implements ServerTransport, ConnectionOwner {
     this.limits = limits;
     this.handler = handler;
     this.#roundMs = roundMs;
-    this.#limit = new ConnectionLimit(limits.connections, log);
+    this.#limit = new ConnectionLimit(limits, log);
     const idleS = Math.floor(limits.keepAliveTimeoutMs / 1_000);
     this.keepAliveLines = `Connection: keep-alive\r\nKeep-Alive: timeout=${idleS}\r\n`;
     this.headRoundsMax = Math.ceil(limits.headersTimeoutMs / roundMs);
@@ -45,7 +45,7 @@ export class LeanServer implements ServerTransport, ConnectionOwner {
         socket.destroy();
         return;
       }
-      const excess = !this.#limit.mayServe(open - this.#excess);
+      const excess = this.#limit.fault(open - this.#excess) !== null;
       if (excess) this.#excess += 1;
       this.#connections.add(new Connection(socket, this, excess));
     });

@@ -11,10 +11,13 @@ import { LINGER_BYTES_MAX, LINGER_MS, UNWANTED_BYTES_MAX } from '../../linger.ts
 import type { RequestHandler, ServerLimits } from '../../server.ts';
 import { type Http1Message, Http1Request, headOf, type RequestOwner } from './http1-request.ts';
 import { Http1Response, type ResponseOwner } from './http1-response.ts';
+import { stopParsing } from './stop-parsing.ts';
 
-/** While more requests than this wait for the one that is being served, no more are read. */
-const WAITING_MAX = 64;
-const WAITING_RESUME = 32;
+/**
+ * So many requests may wait for the one that is being served; with one more, the connection closes after them. Each costs
+ * a hundred times the bytes that its client has sent for it.
+ */
+export const WAITING_MAX = 16;
 
 /** The server, as its connections see it. Time is counted in rounds: how often it has checked them. */
 export interface ConnectionOwner {
@@ -39,8 +42,8 @@ interface Exchange {
 export class Http1Connection implements RequestOwner, ResponseOwner {
   readonly socket: Socket;
   readonly #owner: ConnectionOwner;
-  /** Opened beyond the limit of connections: it is served nothing but the reason. */
-  readonly #excess: boolean;
+  /** Why it is not served, where it was opened beyond a limit; null: it is. */
+  readonly #refused: RequestFault | null;
   /** The one that is being served, or the last one that was. */
   #current: Exchange | null = null;
   #keeps = true;
@@ -58,25 +61,26 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   #endedAtRound: number;
 
   /** To be made before `node:http` adds its listeners: the end of the client's side must be seen here first. */
-  constructor(socket: Socket, owner: ConnectionOwner, excess: boolean) {
+  constructor(socket: Socket, owner: ConnectionOwner, refused: RequestFault | null) {
     this.socket = socket;
     this.#owner = owner;
-    this.#excess = excess;
+    this.#refused = refused;
     this.#endedAtRound = owner.round;
     socket.on('end', () => this.#onEnd());
     socket.on('close', () => this.#onClose());
     socket.on('drain', () => this.#serveNext());
-    socket.on('resume', () => this.#pauseIfFull());
   }
 
   messageReceived(message: Http1Message, outgoing: OutgoingMessage): void {
     if (this.#closing || this.#fault !== null) {
       message.resume();
+      stopParsing(this.socket);
       return;
     }
     try {
       const request = new Http1Request(headOf(message, this.#owner.limits.headerCount), message, outgoing, this);
-      if (this.#excess) this.#fault = 'too_many_connections';
+      if (this.#refused !== null) this.#fault = this.#refused;
+      else if (this.#waiting.length === WAITING_MAX) this.#fault = 'too_many_waiting';
       else this.#add({ request, response: new Http1Response(outgoing, request, this), outgoing });
     } catch (error) {
       if (!(error instanceof Http1Error)) throw error;
@@ -85,6 +89,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     if (this.#fault === null) return;
     this.#faultAtBytes = this.socket.bytesRead;
     message.resume();
+    stopParsing(this.socket);
     this.#serveNext();
   }
 
@@ -114,7 +119,9 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     setImmediate(() => {
       const newest = this.#newest;
       if (newest?.received === true && (content || newest !== late)) return;
-      this.failed('too_slow');
+      // A refusal answers a request: without the first byte of one there is nothing to answer.
+      if (this.socket.bytesRead === 0) this.#close(NOTHING);
+      else this.failed('too_slow');
     });
   }
 
@@ -170,6 +177,12 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     } else if (rounds > idleRoundsMax) this.closeIfIdle();
   }
 
+  /** Null while a request of it is served, or its response is on the way. */
+  get idleSinceRound(): number | null {
+    const idle = (this.#closing || (this.#free && this.#waiting.length === 0)) && this.socket.writableLength === 0;
+    return idle ? this.#endedAtRound : null;
+  }
+
   /** A new connection is not: its client has opened it for a request. */
   closeIfIdle(): void {
     if (this.#current !== null && this.#free && this.#waiting.length === 0) this.#close(NOTHING);
@@ -192,8 +205,6 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
       if (this.#current !== null && this.#servedAtBytes === this.socket.bytesRead) this.#yield();
       else this.#serveNext();
     }
-    // Not at once: Node's parser reads on at the end of each request.
-    else if (this.#waiting.length === WAITING_MAX + 1) process.nextTick(() => this.#pauseIfFull());
   }
 
   #serveNext(): void {
@@ -203,7 +214,6 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
       if (this.#fault !== null) this.#refuse(this.#fault);
       return;
     }
-    if (this.#waiting.length === WAITING_RESUME) this.socket.resume();
     this.#current = next;
     this.#servedAtBytes = this.socket.bytesRead;
     this.#owner.handler.onRequest(next.request, next.response);
@@ -219,10 +229,6 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   static #goOn(connection: Http1Connection): void {
     connection.#yielding = false;
     connection.#serveNext();
-  }
-
-  #pauseIfFull(): void {
-    if (this.#waiting.length > WAITING_MAX) this.socket.pause();
   }
 
   #refuse(fault: RequestFault): void {

@@ -70,7 +70,7 @@ export class Http2Response implements ServerResponse {
     if (this.#phase !== 'streaming') return;
     this.#phase = 'ended';
     if (lingerMs !== undefined) {
-      const timer = setTimeout(() => reset(this.#stream), lingerMs);
+      const timer = setTimeout(() => giveUp(this.#stream), lingerMs);
       this.#stream.once('close', () => clearTimeout(timer));
       this.#stream.once('finish', () => clearTimeout(timer));
     }
@@ -78,7 +78,7 @@ export class Http2Response implements ServerResponse {
   }
 
   destroy(): void {
-    if (this.#phase !== 'ended') reset(this.#stream);
+    if (this.#phase !== 'ended') giveUp(this.#stream);
   }
 
   /** Called when the stream is closed, by whichever side. */
@@ -102,7 +102,7 @@ export class Http2Response implements ServerResponse {
 
   #timedOut(refusal: (fault: RequestFault) => Refusal): void {
     if (this.#phase !== 'open') {
-      reset(this.#stream);
+      giveUp(this.#stream);
       return;
     }
     this.connectionClosed();
@@ -118,7 +118,7 @@ export class Http2Response implements ServerResponse {
 }
 
 /** Not with `close`, which first sends what the client would take for the end of a complete response. */
-function reset(stream: ServerHttp2Stream): void {
+export function giveUp(stream: ServerHttp2Stream): void {
   stream.destroy(new Error('the stream is given up'));
 }
 

@@ -3,18 +3,19 @@
  * frames and times out; what is checked beyond that is in `http1-connection.ts` and `http2-session.ts`.
  */
 import { createServer, type ServerResponse as OutgoingMessage, type Server } from 'node:http';
-import { performServerHandshake } from 'node:http2';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { clientNetwork, plainAddress } from '../../../core/client-address.ts';
 import type { Log } from '../../../core/log.ts';
+import { type ClientConnection, ClientConnections } from '../../client-connections.ts';
 import { ConnectionLimit } from '../../connection-limit.ts';
 import type { RequestFault } from '../../errors.ts';
 import { listenOn } from '../../listen.ts';
 import type { ListenOptions, RequestHandler, ServerLimits, ServerTransport, TlsIdentity } from '../../server.ts';
 import { Http1Connection } from './http1-connection.ts';
 import { Http1Message } from './http1-request.ts';
-import { Http2Session, sessionOptions } from './http2-session.ts';
+import { Http2Session } from './http2-session.ts';
 
 /** How often the connections are checked for time-outs. */
 const ROUND_MS_MAX = 5_000;
@@ -25,6 +26,32 @@ export interface NodeServerOptions {
   readonly log: Log;
   /** Null: plain HTTP. */
   readonly tls: TlsIdentity | null;
+  /** Whether many clients share an address. */
+  isProxy(address: string): boolean;
+}
+
+/** A connection that was accepted. */
+class Accepted implements ClientConnection {
+  readonly socket: Socket;
+  readonly address: string | null;
+  readonly #openedAtRound: number;
+  /** Null during the handshake of TLS. */
+  protocol: Http1Connection | Http2Session | null = null;
+  served = false;
+
+  constructor(socket: Socket, address: string | null, round: number) {
+    this.socket = socket;
+    this.address = address;
+    this.#openedAtRound = round;
+  }
+
+  get idleSinceRound(): number | null {
+    return this.protocol === null ? this.#openedAtRound : this.protocol.idleSinceRound;
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
 }
 
 export class NodeServer implements ServerTransport {
@@ -41,7 +68,10 @@ export class NodeServer implements ServerTransport {
   readonly #secure: SecureServer | null;
   readonly #limit: ConnectionLimit;
   /** All that were accepted; with TLS, also those whose handshake is not complete. */
-  readonly #sockets = new Set<Socket>();
+  readonly #accepted = new ClientConnections<Accepted>();
+  /** Those whose handshake is not complete, by the port of the client: TLS has a socket of its own for each. */
+  readonly #handshakes = new Map<string, Accepted>();
+  readonly #isProxy: (address: string) => boolean;
   readonly #http1 = new Map<Socket, Http1Connection>();
   readonly #http2 = new Set<Http2Session>();
   /** How many of them are served; the others are refused. */
@@ -49,16 +79,17 @@ export class NodeServer implements ServerTransport {
   readonly #roundMs: number;
   #rounds: NodeJS.Timeout | null = null;
 
-  constructor({ limits, handler, log, tls }: NodeServerOptions) {
+  constructor({ limits, handler, log, tls, isProxy }: NodeServerOptions) {
     const roundMs = Math.ceil(Math.min(ROUND_MS_MAX, limits.headersTimeoutMs / 4));
     this.limits = limits;
     this.handler = handler;
+    this.#isProxy = isProxy;
     this.#roundMs = roundMs;
     this.keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1_000)}`;
     this.headRoundsMax = Math.ceil(limits.headersTimeoutMs / roundMs);
     this.requestRoundsMax = Math.ceil(limits.requestTimeoutMs / roundMs);
     this.idleRoundsMax = Math.ceil(limits.keepAliveTimeoutMs / roundMs);
-    this.#limit = new ConnectionLimit(limits.connections, log);
+    this.#limit = new ConnectionLimit(limits, log);
     const options = {
       IncomingMessage: Http1Message,
       maxHeaderSize: limits.headerBytes,
@@ -128,11 +159,11 @@ export class NodeServer implements ServerTransport {
   }
 
   get connections(): number {
-    return this.#sockets.size;
+    return this.#accepted.size;
   }
 
   closeAllConnections(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const accepted of this.#accepted) accepted.destroy();
   }
 
   /** Node's own handling of a connection, with the limit of connections and the choice of the protocol before it. */
@@ -140,50 +171,87 @@ export class NodeServer implements ServerTransport {
     const [accept] = this.#listener.listeners('connection');
     this.#listener.removeAllListeners('connection');
     this.#listener.on('connection', (socket: Socket) => {
-      if (!this.#limit.mayKeep(this.#sockets.size)) {
+      const accepted = this.#accept(socket);
+      if (accepted === null) {
         socket.destroy();
         return;
       }
-      this.#sockets.add(socket);
-      socket.on('close', () => {
-        this.#sockets.delete(socket);
-        this.#stopRounds();
-      });
-      if (this.#secure === null) this.#openHttp1(socket);
+      socket.on('close', () => this.#closed(accepted));
+      if (this.#secure === null) this.#openHttp1(socket, accepted);
+      else this.#beginHandshake(socket, accepted);
       accept?.call(this.#listener, socket);
     });
     if (this.#secure === null) return;
     const [serveHttp1] = this.#secure.listeners('secureConnection');
     this.#secure.removeAllListeners('secureConnection');
     this.#secure.on('secureConnection', (socket: TLSSocket) => {
-      if (socket.alpnProtocol === 'h2') this.#openHttp2(socket);
+      const accepted = this.#handshakes.get(portOf(socket));
+      // It was closed meanwhile.
+      if (accepted === undefined) socket.destroy();
+      else if (socket.alpnProtocol === 'h2') this.#openHttp2(socket, accepted);
       else {
-        this.#openHttp1(socket);
+        this.#openHttp1(socket, accepted);
         serveHttp1?.call(this.#secure, socket);
       }
     });
   }
 
-  #openHttp1(socket: Socket): void {
-    this.#http1.set(socket, new Http1Connection(socket, this, !this.#admit(socket)));
+  /** Null where it is not kept. */
+  #accept(socket: Socket): Accepted | null {
+    const peer = plainAddress(socket.remoteAddress ?? '');
+    const address = peer === '' || this.#isProxy(peer) ? null : clientNetwork(peer);
+    if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();
+    if (!this.#limit.mayKeep(this.#accepted.size, this.#accepted.sizeOf(address))) return null;
+    const accepted = new Accepted(socket, address, this.round);
+    this.#accepted.add(accepted);
+    return accepted;
+  }
+
+  #makeRoom(): void {
+    const idle = this.#accepted.idleOfBusiest();
+    if (idle === null) return;
+    idle.destroy();
+    this.#closed(idle);
+    this.#limit.idleClosed();
+  }
+
+  /** At once for one that is closed here: its place is free before its socket says so. */
+  #closed(accepted: Accepted): void {
+    if (!this.#accepted.delete(accepted)) return;
+    if (accepted.served) this.#served -= 1;
+    this.#stopRounds();
+  }
+
+  #beginHandshake(socket: Socket, accepted: Accepted): void {
+    const port = portOf(socket);
+    this.#handshakes.set(port, accepted);
+    socket.on('close', () => {
+      if (this.#handshakes.get(port) === accepted) this.#handshakes.delete(port);
+    });
+  }
+
+  #openHttp1(socket: Socket, accepted: Accepted): void {
+    const connection = new Http1Connection(socket, this, this.#admit(accepted));
+    accepted.protocol = connection;
+    this.#http1.set(socket, connection);
     socket.on('close', () => this.#http1.delete(socket));
   }
 
-  #openHttp2(socket: TLSSocket): void {
-    const excess = !this.#admit(socket);
-    const session = new Http2Session(performServerHandshake(socket, sessionOptions(this.limits)), this, excess);
+  #openHttp2(socket: TLSSocket, accepted: Accepted): void {
+    const session = new Http2Session(socket, this, this.#admit(accepted));
+    accepted.protocol = session;
     this.#http2.add(session);
     session.onClose(() => this.#http2.delete(session));
     if (this.closing) session.close();
   }
 
-  #admit(socket: Socket): boolean {
-    if (!this.#limit.mayServe(this.#served)) return false;
-    this.#served += 1;
-    socket.on('close', () => {
-      this.#served -= 1;
-    });
-    return true;
+  /** Null where it is served. */
+  #admit(accepted: Accepted): RequestFault | null {
+    const others = this.#accepted.sizeOf(accepted.address) - 1;
+    const fault = this.#limit.fault(this.#served, others);
+    accepted.served = fault === null;
+    if (accepted.served) this.#served += 1;
+    return fault;
   }
 
   #check(): void {
@@ -193,11 +261,15 @@ export class NodeServer implements ServerTransport {
   }
 
   #stopRounds(): void {
-    if (!this.closing || this.#sockets.size > 0) return;
+    if (!this.closing || this.#accepted.size > 0) return;
     if (this.#rounds) clearInterval(this.#rounds);
     // Ends Node's own checks of time-outs as well.
     this.#listener.close();
   }
+}
+
+function portOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /** Null where the connection itself has failed. */

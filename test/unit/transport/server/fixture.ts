@@ -31,6 +31,7 @@ export interface ServerFixture extends AsyncDisposable {
 export interface ServerFixtureOptions {
   readonly log?: Log;
   readonly tls?: TlsIdentity;
+  readonly isProxy?: (address: string) => boolean;
 }
 
 const LIMITS: ServerLimits = {
@@ -40,18 +41,19 @@ const LIMITS: ServerLimits = {
   headerBytes: 32 * 1_024,
   headerCount: 200,
   connections: 10_000,
+  connectionsPerAddress: 10_000,
 };
 
 export async function serverFixture(
   kind: TransportName,
   onRequest: Handler,
   limits: Partial<ServerLimits> = {},
-  { log = NO_LOG, tls }: ServerFixtureOptions = {},
+  { log = NO_LOG, tls, isProxy = () => false }: ServerFixtureOptions = {},
 ): Promise<ServerFixture> {
   const refused: string[] = [];
   const refusal = (fault: RequestFault): Refusal => {
     refused.push(fault);
-    const status = fault === 'too_many_connections' ? 503 : 400;
+    const status = /^too_many_(connections|of_address)$/.test(fault) ? 503 : 400;
     return { status, headers: ['x-refused', fault], content: Buffer.from(fault) };
   };
   const server = createServerTransport({
@@ -60,6 +62,7 @@ export async function serverFixture(
     handler: { onRequest, refusal },
     log,
     tls: tls ?? null,
+    isProxy,
   });
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
   return {

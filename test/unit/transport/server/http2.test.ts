@@ -1,73 +1,12 @@
-/** HTTP/2 and HTTP/1.1 over TLS, by clients that other people wrote. The lean server has neither. */
+/** HTTP/2, by a client that other people wrote. The lean server does not have it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
-import { request as httpsRequest } from 'node:https';
-import { describe, type TestContext, test } from 'node:test';
+import { constants } from 'node:http2';
+import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Agent, fetch } from 'undici';
-import type { ServerLimits, ServerResponse } from '../../../../src/transport/server.ts';
-import { type Certificate, certificateOfLocalhost } from '../../../support/certificate.ts';
 import { pending } from '../../../support/pending.ts';
-import { contentOf, echo, type GatedServer, gatedServer, type Handler, sendText, serverFixture } from './fixture.ts';
-
-const tls: Certificate = certificateOfLocalhost();
-
-/** Where this process was held up, the server may have given a handshake up: then there are others. */
-const HANDSHAKES_MAX = 5;
-
-async function session(t: TestContext, port: number): Promise<ClientHttp2Session> {
-  for (let tries = 1; ; tries += 1) {
-    const client = newSession(t, port);
-    const connected = once(client, 'connect');
-    const closed = once(client, 'close').then(() => null);
-    if (tries === HANDSHAKES_MAX) await connected;
-    if ((await Promise.race([connected, closed]).catch(() => null)) !== null) return client;
-  }
-}
-
-/** A request that has arrived, on a connection of its own: it is sent as soon as that is there. */
-async function asked(
-  t: TestContext,
-  { end, next }: GatedServer,
-): Promise<{ client: ClientHttp2Session; stream: ClientHttp2Stream; response: ServerResponse }> {
-  for (let tries = 1; ; tries += 1) {
-    const client = newSession(t, end.port);
-    const stream = client.request({ ':path': '/' });
-    stream.on('error', () => {});
-    const closed = new Promise<null>((resolve) => client.once('close', () => resolve(null)));
-    const arrived = await Promise.race([next(), closed]);
-    if (arrived !== null) return { client, stream, response: arrived.response };
-    assert.notEqual(tries, HANDSHAKES_MAX, 'no request arrives');
-  }
-}
-
-function newSession(t: TestContext, port: number): ClientHttp2Session {
-  const client = connect(`https://localhost:${port}`, { ca: tls.cert, host: '127.0.0.1' });
-  client.on('error', () => {});
-  t.after(() => client.destroy());
-  return client;
-}
-
-interface Received {
-  readonly status: number;
-  readonly headers: Record<string, unknown>;
-  readonly text: string;
-}
-
-async function received(stream: ClientHttp2Stream): Promise<Received> {
-  stream.on('error', () => {});
-  const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];
-  let text = '';
-  for await (const piece of stream) text += piece;
-  return { status: Number(headers[':status']), headers, text };
-}
-
-async function secureServer(t: TestContext, handler: Handler, limits: Partial<ServerLimits> = {}) {
-  const end = await serverFixture('node', handler, limits, { tls });
-  t.after(() => end[Symbol.asyncDispose]());
-  return end;
-}
+import { contentOf, echo, gatedServer, sendText } from './fixture.ts';
+import { asked, received, secureServer, session, tls } from './secure-fixture.ts';
 
 describe('HTTP/2', () => {
   test('is served to clients that ask for it: whole responses, side by side on one connection', async (t) => {
@@ -309,7 +248,7 @@ describe('HTTP/2', () => {
   });
 
   test('[F32] a connection beyond the limit is served the reason alone', async (t) => {
-    const end = await secureServer(t, echo, { connections: 1 });
+    const end = await secureServer(t, echo, { connections: 1 }, { isProxy: () => true });
     const first = await session(t, end.port);
     assert.equal((await received(first.request({ ':path': '/' }))).status, 200);
     const second = await session(t, end.port);
@@ -333,61 +272,5 @@ describe('HTTP/2', () => {
     sendText(response, 'last');
     assert.equal((await received(stream)).text, 'last');
     await closed;
-  });
-});
-
-describe('a listener with TLS', () => {
-  test('serves HTTP/1.1 to clients that know nothing else, with keep-alive', async (t) => {
-    const end = await secureServer(t, echo);
-    const text = await new Promise<string>((resolve, reject) => {
-      const options = { port: end.port, host: '127.0.0.1', servername: 'localhost', ca: tls.cert, method: 'POST' };
-      const request = httpsRequest({ ...options, path: '/plain', agent: false }, async (response) => {
-        assert.equal(response.httpVersion, '1.1');
-        resolve(Buffer.concat((await response.toArray()) as Buffer[]).toString());
-      });
-      request.on('error', reject);
-      request.end('body');
-    });
-    assert.equal(text, 'POST /plain body.');
-  });
-
-  test("serves undici's fetch over HTTP/2 and over HTTP/1.1", async (t) => {
-    const versions: string[] = [];
-    const end = await secureServer(t, (request, response) => {
-      versions.push(request.constructor.name);
-      echo(request, response);
-    });
-    for (const allowH2 of [true, false]) {
-      const dispatcher = new Agent({ allowH2, connect: { ca: tls.cert } });
-      t.after(() => dispatcher.destroy());
-      const response = await fetch(`https://localhost:${end.port}/fetched`, { dispatcher, method: 'POST', body: 'x' });
-      assert.equal(await response.text(), 'POST /fetched x.');
-    }
-    assert.deepEqual(versions, ['Http2Request', 'Http1Request']);
-  });
-
-  test('uses a new certificate for new connections', async (t) => {
-    const end = await secureServer(t, echo);
-    const before = await session(t, end.port);
-    const renewed = certificateOfLocalhost();
-    end.server.setTlsIdentity(renewed);
-    await assert.rejects(
-      fetch(`https://localhost:${end.port}/`, { dispatcher: new Agent({ connect: { ca: tls.cert } }) }),
-    );
-    const dispatcher = new Agent({ connect: { ca: renewed.cert } });
-    t.after(() => dispatcher.destroy());
-    assert.equal((await fetch(`https://localhost:${end.port}/`, { dispatcher })).status, 200);
-    assert.equal((await received(before.request({ ':path': '/' }))).status, 200, 'an open connection goes on');
-  });
-
-  test('survives clients that do not speak TLS, and closes those that say nothing', async (t) => {
-    const end = await secureServer(t, echo, { headersTimeoutMs: 2_000 });
-    const { RawPeer } = await import('./fixture.ts');
-    const plain = await RawPeer.connect(end.port);
-    await plain.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n').closed;
-    const silent = await RawPeer.connect(end.port);
-    await silent.closed;
-    const client = await session(t, end.port);
-    assert.equal((await received(client.request({ ':path': '/' }))).status, 200);
   });
 });
