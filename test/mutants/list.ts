@@ -3,6 +3,7 @@
  * would not be noticed either. The ledger on SQLite has more of them, in `test/simulation/mutations.ts`.
  */
 import { EXCHANGE_MUTANTS } from './list-exchange.ts';
+import { HOLD_MUTANTS } from './list-holds.ts';
 import { HTTP_MUTANTS } from './list-http.ts';
 import { LEDGER_MUTANTS } from './list-ledger.ts';
 import { PRICE_MUTANTS } from './list-prices.ts';
@@ -25,5 +26,6 @@ export const MUTANTS: readonly Mutant[] = [
   ...EXCHANGE_MUTANTS,
   ...WIRE_MUTANTS,
   ...PRICE_MUTANTS,
+  ...HOLD_MUTANTS,
   ...HTTP_MUTANTS,
 ];

@@ -333,6 +333,18 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [['sqlite/account-cache.ts', 'this.sql.charges.drop();', '']],
   },
   {
+    name: 'a hold that takes what there is gets more than is free',
+    edits: [['rules/levels.ts', 'return held + smaller(wanted - held, larger(free, 0n));', 'return wanted;']],
+  },
+  {
+    name: 'an extension that would do with less is refused',
+    edits: [['sqlite/balance.ts', 'const least = smaller(amountMin ?? amount, amount);', 'const least = amount;']],
+  },
+  {
+    name: 'no room is left for others',
+    edits: [['rules/levels.ts', 'return held * BigInt(1 + room);', 'return held * BigInt(1 + room * 0);']],
+  },
+  {
     name: 'no hold gives way where all wait for each other',
     edits: [['sqlite/balance.ts', 'mustYield(account.holds.values(), hold) ?', 'false ?']],
   },

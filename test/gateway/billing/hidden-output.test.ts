@@ -15,14 +15,13 @@ const INPUT_HIGH = Buffer.byteLength(JSON.stringify(BODY)) + 32;
 /** Ahead of what can have been produced, the hold covers four seconds. */
 const AHEAD_S = 4;
 
-async function gatewayWith(model: object, settings: object = {}): Promise<CutGateway> {
-  const cut = await cutGateway(
-    { streams: { hold_wait: 0.2, keep_alive: 0.1 }, ...settings },
-    { visible_output: undefined, ...model },
-  );
-  after(() => cut[Symbol.asyncDispose]());
-  return cut;
-}
+const STREAMS = { streams: { hold_wait: 0.2, keep_alive: 0.1 } };
+const timed = await cutGateway(STREAMS, { visible_output: undefined, output_speed: 200 });
+const learning = await cutGateway(STREAMS, { visible_output: undefined });
+after(async () => {
+  await timed[Symbol.asyncDispose]();
+  await learning[Symbol.asyncDispose]();
+});
 
 interface Running {
   readonly client: ClientStream;
@@ -47,13 +46,12 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-describe('[R13] with output_speed', async () => {
-  const cut = await gatewayWith({ output_speed: 200 });
-  const { gateway } = cut;
+describe('[R13] with output_speed', () => {
+  const { gateway } = timed;
 
   test('a stream that may hide its output holds a slice and what the model can produce in the next seconds', async () => {
     const key = await gateway.tokenKey();
-    const { client, call } = await thinking(cut, key);
+    const { client, call } = await thinking(timed, key);
     const held = await heldFor(gateway, key);
     assert.ok(held >= FIRST_TOKENS + 200 * AHEAD_S && held < OUTPUT_LIMIT, `holds ${held}`);
     // It grows though nothing is seen.
@@ -68,7 +66,7 @@ describe('[R13] with output_speed', async () => {
   test('where the balance cannot carry more, it ends as at the length limit, and the charge is within the balance', async () => {
     const budget = INPUT_HIGH + FIRST_TOKENS + 200 * AHEAD_S;
     const key = await gateway.tokenKey({ budget: String(budget) });
-    const { client, call } = await thinking(cut, key);
+    const { client, call } = await thinking(timed, key);
     const seen = (await client.ended).text;
     assertCut('messages', seen);
     await call.closed;
@@ -80,7 +78,7 @@ describe('[R13] with output_speed', async () => {
     const key = await gateway.tokenKey();
     const flagged = (await gateway.audit()).flagged;
     const startedAt = performance.now();
-    const { client, call } = await thinking(cut, key);
+    const { client, call } = await thinking(timed, key);
     await client.until((seen) => (seen.match(/event: ping/g) ?? []).length >= 5);
     client.close();
     await call.closed;
@@ -93,12 +91,11 @@ describe('[R13] with output_speed', async () => {
   });
 });
 
-describe('[R13] without output_speed', async () => {
-  const cut = await gatewayWith({});
-  const { gateway, provider } = cut;
-  const key = await gateway.tokenKey();
+describe('[R13] without output_speed', () => {
+  const { gateway, provider } = learning;
 
-  test('the worst case is held until fifty streams of the target have shown how fast it is', async () => {
+  test('the worst case is held until fifty streams have shown how fast the target is; a faster one counts at once', async () => {
+    const key = await gateway.tokenKey();
     for (let stream = 0; stream < 50; stream++) {
       const client = new ClientStream(key, 'messages', BODY).read();
       const call = await provider.next();
@@ -106,22 +103,20 @@ describe('[R13] without output_speed', async () => {
       call.stream(spoken('messages', 'Hi'));
       await client.ended;
     }
-    const { client, call } = await thinking(cut, key);
+    const { client, call } = await thinking(learning, key);
     const held = await heldFor(gateway, key);
     assert.ok(held >= FIRST_TOKENS && held < OUTPUT_LIMIT, `holds ${held}`);
     call.chunk([SPEECH.messages.text('Hi'), ...SPEECH.messages.closing].join(''));
     call.finish();
     await client.ended;
     await settled(gateway, key);
-  });
 
-  test('a stream that proves faster raises what the next ones hold, at once', async () => {
-    const { client, call } = await thinking(cut, key);
+    const faster = await thinking(learning, key);
     const frames = [SPEECH.messages.text('Hi'), ...SPEECH.messages.closing].join('');
-    call.chunk(frames.replaceAll(`"output_tokens":${OUTPUT_TOKENS}`, '"output_tokens":8000'));
-    call.finish();
-    await client.ended;
-    const next = await thinking(cut, key);
+    faster.call.chunk(frames.replaceAll(`"output_tokens":${OUTPUT_TOKENS}`, '"output_tokens":8000'));
+    faster.call.finish();
+    await faster.client.ended;
+    const next = await thinking(learning, key);
     assert.equal(await heldFor(gateway, key), OUTPUT_LIMIT);
     next.call.chunk([SPEECH.messages.text('Hi'), ...SPEECH.messages.closing].join(''));
     next.call.finish();
