@@ -47,7 +47,14 @@ export const AlertsSchema = Type.Optional(
       ),
       allow_private: Type.Optional(
         Type.Boolean({
-          description: 'Whether webhooks may lead to this machine or into a private network. Default: false.',
+          description:
+            'Whether the webhooks of this file may lead to this machine or into a private network. Default: false.',
+        }),
+      ),
+      accounts_allow_private: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether webhooks of accounts, which their holders set, may lead there too: only where you trust all of them with your network. Default: false.',
         }),
       ),
       ca: Type.Optional(
@@ -75,6 +82,7 @@ export interface FileAlerts {
   }[];
   readonly command?: readonly string[];
   readonly allow_private?: boolean;
+  readonly accounts_allow_private?: boolean;
   readonly ca?: string;
 }
 
@@ -114,6 +122,7 @@ export function readAlerts(
     command: file.command ?? null,
     commandPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     allowPrivate: file.allow_private ?? false,
+    accountsAllowPrivate: file.accounts_allow_private ?? false,
     ca: ca !== null && 'value' in ca ? ca.value : null,
   };
   return { policy, problems };
