@@ -34,6 +34,8 @@ export interface Credential {
   readonly operatorId: string;
   readonly digest: string;
   readonly label: string | null;
+  /** Of a session: the id of the token that it was made with, which it does not outlive. */
+  readonly madeWith: string | null;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   /** Revoked, signed out or exchanged. */

@@ -169,6 +169,35 @@ describe('a session', () => {
   });
 });
 
+describe('a session that was made with a token', () => {
+  test('ends at once when that token is revoked; those of other tokens and links go on', async (t) => {
+    const fixture = await appFixture(t);
+    const { send, service } = fixture;
+    const { token, token_id, operator } = await service.operators.create({ name: 'ann', role: 'viewer' });
+    const other = await service.operators.addToken(operator.id, { label: 'laptop' });
+    const sessions = [
+      await signedIn(fixture, token),
+      await signedIn(fixture, other.token),
+      await signedIn(fixture, await signInToken(fixture, operator.id)),
+    ];
+    const statuses = () =>
+      Promise.all(sessions.map(async (headers) => (await send('GET', '/keys', { headers })).status));
+    assert.deepEqual(await statuses(), [200, 200, 200]);
+    await service.operators.revokeToken(operator.id, token_id);
+    assert.deepEqual(await statuses(), [401, 200, 200]);
+  });
+
+  test('ends when that token expires', async (t) => {
+    const fixture = await appFixture(t);
+    const expires_at = new Date(fixture.clock.atMs + 60 * MINUTE_MS).toISOString();
+    const { token } = await fixture.service.operators.create({ name: 'ci', role: 'viewer', expires_at });
+    assert.equal((await signIn(fixture, token)).body.expires_at, expires_at);
+    const session = await signedIn(fixture, token);
+    fixture.clock.atMs += 60 * MINUTE_MS;
+    assert.equal((await fixture.send('GET', '/session', { headers: session })).status, 401);
+  });
+});
+
 describe('a stream of requests', () => {
   test('ends with the token that it was asked with', async (t) => {
     const { app, service } = await appFixture(t);
