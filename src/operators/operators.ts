@@ -67,6 +67,7 @@ export class Operators {
   readonly #options: OperatorsOptions;
   #opening: Promise<OperatorStore> | null = null;
   #prunedAtMs = 0;
+  #unauthenticated = 0;
 
   constructor(options: OperatorsOptions) {
     this.#options = options;
@@ -177,6 +178,15 @@ export class Operators {
   async revokeToken(operatorId: string, tokenId: string): Promise<boolean> {
     const filter = { operatorId, kinds: ['token'], id: tokenId } as const;
     return (await (await this.#store()).endCredentials(filter, this.#nowMs())) === 1;
+  }
+
+  /** Changes that were asked for by nobody who is known, since the start. */
+  get unauthenticated(): number {
+    return this.#unauthenticated;
+  }
+
+  noteUnauthenticated(): void {
+    this.#unauthenticated += 1;
   }
 
   async record(record: Omit<AuditRecord, 'atMs'>): Promise<void> {

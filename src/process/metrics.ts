@@ -18,6 +18,7 @@ export interface MetricsSources {
   readonly serving: Pick<Serving, 'metrics' | 'ready'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   readonly audits: { readonly last: LastAudit | null };
+  readonly operators: { readonly unauthenticated: number };
 }
 
 /** Unavailable where a worker does not answer: a sum without it would look like a restart. */
@@ -38,13 +39,14 @@ export async function scrape(sources: MetricsSources): Promise<string> {
   return renderMetrics(reading);
 }
 
-async function processReading({ settings, serving, audits }: MetricsSources): Promise<Reading> {
+async function processReading({ settings, serving, audits, operators }: MetricsSources): Promise<Reading> {
   const { last } = audits;
   const { user, system } = process.cpuUsage();
   return {
     ...(await filesReading()),
     ...(await diskReading(settings.dataDir)),
     ...(last && { gateway_audit_ok: one(last.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(last.atMs / 1_000) }),
+    gateway_admin_unauthenticated_total: one(operators.unauthenticated),
     gateway_ready: one((await serving.ready()) ? 1 : 0),
     gateway_workers: one(settings.workers),
     gateway_build_info: [{ labels: [readVersion(), process.version], value: 1 }],

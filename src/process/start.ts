@@ -196,7 +196,7 @@ export async function startGateway(
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
-    metrics: () => scrape({ settings, serving, ledger, audits }),
+    metrics: () => scrape({ settings, serving, ledger, audits, operators: data.operators }),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());

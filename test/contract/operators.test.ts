@@ -137,7 +137,9 @@ for (const [name, fresh] of Object.entries(ENGINES)) {
       await store.endCredentials({ operatorId: 'op_ann', kinds: ['token'], id: 'tok_1' }, 20);
       // One that signed in while the token was being revoked.
       await store.createCredential(credential('ses_4', { kind: 'session', madeWith: 'tok_1' }));
-      const found = ['ses_1', 'ses_2', 'ses_3', 'ses_4'].map((id) => other.findCredential('session', `digest of ${id}`));
+      const found = ['ses_1', 'ses_2', 'ses_3', 'ses_4'].map((id) =>
+        other.findCredential('session', `digest of ${id}`),
+      );
       const ids = (await Promise.all(found)).map((session) => session?.credential.id ?? null);
       assert.deepEqual(ids, [null, 'ses_2', 'ses_3', null]);
     });

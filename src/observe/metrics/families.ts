@@ -110,6 +110,10 @@ export const FAMILIES = {
   gateway_request_log_buffered: gauge('Requests that wait to be stored in it.', []),
   gateway_audit_ok: gauge('1 when the last audit found nothing wrong; absent before the first.', []),
   gateway_audit_timestamp_seconds: gauge('When that audit ended.', []),
+  gateway_admin_unauthenticated_total: counter(
+    'Changes and sign-ins on the admin port that were refused because nobody proved who asks.',
+    [],
+  ),
   gateway_ready: gauge('1 while /readyz is a 200.', []),
   gateway_data_disk_free_bytes: gauge('Free space where the data folder is.', []),
   gateway_data_disk_bytes: gauge('All space there.', []),
