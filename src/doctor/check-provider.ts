@@ -67,7 +67,8 @@ export async function checkProvider(
   const report: ProviderReport = {
     name: provider.name,
     kind: provider.kind,
-    base_url: provider.baseUrl,
+    // A query can be secret.
+    base_url: provider.baseUrl.replace(/\?.*/s, '?…'),
     simulated,
     reachable: reached,
     authorised: authorised(provider, lists, probes),
