@@ -251,6 +251,33 @@ describe('a stream of requests', () => {
   });
 });
 
+describe('streams of requests', () => {
+  test('an account has four of them at most, and account-admins never take the places of operators', async (t) => {
+    const fixture = await appFixture(t);
+    const open = async (token: string): Promise<number> => {
+      const headers = { host: HOST, authorization: `Bearer ${token}` };
+      const url = '/admin/v1/requests/stream';
+      const answer = await fixture.app.inject({ method: 'GET', url, headers, payloadAsStream: true });
+      return answer.statusCode;
+    };
+    const opened = async (token: string, count: number): Promise<readonly number[]> =>
+      (await Promise.all(Array.from({ length: count }, () => open(token)))).sort();
+    const account = await fixture.service.accounts.create({ name: 'Acme' });
+    const [one, two] = [
+      await fixture.token('account-admin', account.id),
+      await fixture.token('account-admin', account.id),
+    ];
+    assert.deepEqual(await opened(one, 5), [200, 200, 200, 200, 429]);
+    assert.deepEqual(await opened(two, 1), [429], 'the share is that of the account');
+    for (let accounts = 1; accounts < 5; accounts++) {
+      assert.deepEqual(await opened(await fixture.token('account-admin'), 4), [200, 200, 200, 200]);
+    }
+    assert.deepEqual(await opened(await fixture.token('account-admin'), 1), [429], 'all account-admins have 20');
+    const viewer = await fixture.token('viewer');
+    assert.deepEqual(await opened(viewer, 21), [...Array(20).fill(200), 429]);
+  });
+});
+
 describe('an operator token', () => {
   test('works until it expires or is revoked, without the others of its operator', async (t) => {
     const { send, service, clock } = await appFixture(t);
