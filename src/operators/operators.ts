@@ -16,6 +16,7 @@ import {
   type Credential,
   type CredentialKind,
   type Operator,
+  type OperatorSetting,
   type OperatorStore,
   type OutsideIdentity,
   type Role,
@@ -178,6 +179,14 @@ export class Operators {
   async revokeToken(operatorId: string, tokenId: string): Promise<boolean> {
     const filter = { operatorId, kinds: ['token'], id: tokenId } as const;
     return (await (await this.#store()).endCredentials(filter, this.#nowMs())) === 1;
+  }
+
+  async noteSettings(settings: readonly OperatorSetting[]): Promise<void> {
+    await (await this.#store()).noteSettings(settings);
+  }
+
+  async settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
+    return (await this.#store()).settingsOf(subject);
   }
 
   /** Changes that were asked for by nobody who is known, since the start. */

@@ -12,6 +12,7 @@ import type {
   CredentialKind,
   FoundCredential,
   Operator,
+  OperatorSetting,
   OperatorStore,
   ReplyClaim,
   Role,
@@ -33,6 +34,9 @@ export interface SqlEngine {
 const OPERATOR = 'o.id, o.name, o.role, o.account_id, o.created_at_ms, o.revoked_at_ms';
 const CREDENTIAL =
   'c.id AS credential_id, c.kind, c.operator_id, c.digest, c.label, c.made_with, c.created_at_ms AS made_at_ms, c.expires_at_ms, c.ended_at_ms';
+
+/** An import can make thousands of keys. */
+const SETTINGS_AT_ONCE = 100;
 
 export class SqlOperatorStore implements OperatorStore {
   readonly #sql: SqlEngine;
@@ -172,6 +176,23 @@ export class SqlOperatorStore implements OperatorStore {
       ...values,
     );
     return rows.map(entryIn);
+  }
+
+  async noteSettings(settings: readonly OperatorSetting[]): Promise<void> {
+    for (let from = 0; from < settings.length; from += SETTINGS_AT_ONCE) {
+      const some = settings.slice(from, from + SETTINGS_AT_ONCE);
+      const rows = some.map((_, index) => `($${index * 3 + 1}, $${index * 3 + 2}, $${index * 3 + 3})`);
+      await this.#write(
+        `INSERT INTO @operator_settings (subject, field, value) VALUES ${rows.join(', ')}
+        ON CONFLICT (subject, field) DO UPDATE SET value = excluded.value`,
+        ...some.flatMap(({ subject, field, value }) => [subject, field, value]),
+      );
+    }
+  }
+
+  async settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
+    const rows = await this.#read('SELECT field, value FROM @operator_settings WHERE subject = $1', subject);
+    return rows.map(({ field, value }) => ({ subject, field: String(field), value: String(value) }));
   }
 
   async claim({ name, fingerprint, atMs }: ReplyClaim): Promise<ClaimOutcome> {

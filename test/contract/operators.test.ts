@@ -144,6 +144,22 @@ for (const [name, fresh] of Object.entries(ENGINES)) {
       assert.deepEqual(ids, [null, 'ses_2', 'ses_3', null]);
     });
 
+    test('notes what operators set, the last value of each field, however many at once', async (t) => {
+      const { open } = await fresh();
+      const [store, other] = [await open(), await open()];
+      t.after(() => Promise.all([store.close(), other.close()]));
+      const setting = (subject: string, field: string, value: string) => ({ subject, field, value });
+      const many = Array.from({ length: 250 }, (_, index) => setting(`key_${index}`, 'rpmLimit', String(index)));
+      await store.noteSettings(many);
+      await store.noteSettings([setting('key_7', 'rpmLimit', '5'), setting('key_7', 'models', '["a"]')]);
+      assert.deepEqual(
+        (await other.settingsOf('key_7')).toSorted((one, two) => one.field.localeCompare(two.field)),
+        [setting('key_7', 'models', '["a"]'), setting('key_7', 'rpmLimit', '5')],
+      );
+      assert.deepEqual(await other.settingsOf('key_249'), [setting('key_249', 'rpmLimit', '249')]);
+      assert.deepEqual(await other.settingsOf('key_none'), []);
+    });
+
     test('keeps the trail in order, finds entries by what is asked, and refuses to change one', async (t) => {
       const store = await (await fresh()).open();
       t.after(() => store.close());

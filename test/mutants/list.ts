@@ -2,6 +2,7 @@
  * Ways to break the product on purpose. Each must be noticed by the tests that it names, or a real mistake of the same kind
  * would not be noticed either. The ledger on SQLite has more of them, in `test/simulation/mutations.ts`.
  */
+import { ACCESS_MUTANTS } from './list-access.ts';
 import { EXCHANGE_MUTANTS } from './list-exchange.ts';
 import { HTTP_MUTANTS } from './list-http.ts';
 import { LEDGER_MUTANTS } from './list-ledger.ts';
@@ -19,4 +20,10 @@ export interface Mutant {
   readonly tests: readonly TestRun[];
 }
 
-export const MUTANTS: readonly Mutant[] = [...LEDGER_MUTANTS, ...EXCHANGE_MUTANTS, ...WIRE_MUTANTS, ...HTTP_MUTANTS];
+export const MUTANTS: readonly Mutant[] = [
+  ...LEDGER_MUTANTS,
+  ...EXCHANGE_MUTANTS,
+  ...WIRE_MUTANTS,
+  ...HTTP_MUTANTS,
+  ...ACCESS_MUTANTS,
+];

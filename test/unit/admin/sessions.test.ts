@@ -92,6 +92,12 @@ describe('a sign-in link', () => {
       statuses.push(statusCode);
     }
     assert.deepEqual(statuses, [...Array(30).fill(401), 429, 429]);
+    const headers = { host: HOST, authorization: `Bearer ${ADMIN_SECRET}` };
+    assert.equal((await app.inject({ method: 'GET', url: '/%61dmin/v1/keys', headers })).statusCode, 200);
+    assert.equal(
+      (await app.inject({ method: 'GET', url: '/%61dmin/v1/keys', headers: { host: HOST } })).statusCode,
+      401,
+    );
   });
 
   test('that is refused is logged and counted, and leaves no entry in the audit trail', async (t) => {
