@@ -62,6 +62,8 @@ export interface CatalogNames {
   readonly providers: readonly string[];
   readonly models: readonly string[];
   readonly sandbox: boolean;
+  /** There are no other providers: what a key buys is simulated. */
+  readonly sandboxAlone: boolean;
   readonly requestLog: RequestLogPolicy;
   readonly alerts: AlertPolicy | null;
   readonly auditEveryMs: number | null;
@@ -118,7 +120,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
       config = fresh;
-      options.onCatalog?.(namesOf(fresh));
+      options.onCatalog?.(namesOf(fresh, options.sandboxUrl));
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
       options.onReload?.();
     },
@@ -129,7 +131,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const lists = watchModelLists(ledger, async () => {
     try {
       config = await load();
-      options.onCatalog?.(namesOf(config));
+      options.onCatalog?.(namesOf(config, options.sandboxUrl));
     } catch (err) {
       // The file was broken meanwhile, which its own watch tells.
       log.debug({ err }, 'newer model lists were not taken');
@@ -137,7 +139,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   await lists.look();
   parts.defer(() => lists.stop());
-  options.onCatalog?.(namesOf(config));
+  options.onCatalog?.(namesOf(config, options.sandboxUrl));
   const maintenance = await startMaintenance(ledger, {
     usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
@@ -233,7 +235,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   return {
     port,
     secure: tls !== null,
-    catalog: () => namesOf(config),
+    catalog: () => namesOf(config, options.sandboxUrl),
     running: async () => gateway.inFlight.running(),
     inspect: async () => inspect(config, gateway.routing),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
@@ -280,7 +282,16 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox, requestLog, alerts, auditEveryMs }: Config): CatalogNames {
-  const providers = [...catalog.providers.keys()];
-  return { providers, models: [...catalog.models.keys()], sandbox, requestLog, alerts, auditEveryMs };
+function namesOf(config: Config, sandboxUrl: string): CatalogNames {
+  const { catalog, sandbox, requestLog, alerts, auditEveryMs } = config;
+  const providers = [...catalog.providers.values()];
+  return {
+    providers: providers.map(({ name }) => name),
+    models: [...catalog.models.keys()],
+    sandbox,
+    sandboxAlone: providers.every(({ baseUrl }) => baseUrl.startsWith(sandboxUrl)),
+    requestLog,
+    alerts,
+    auditEveryMs,
+  };
 }

@@ -235,10 +235,11 @@ export async function startGateway(
 
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
-  const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  // What is not a terminal may be a log, and a link that signs in belongs in none.
+  const { sandbox: withSandbox, sandboxAlone } = serving.catalog();
+  // What is not a terminal may be a log, and neither a key that costs money nor a link that signs in belongs in one.
+  const showsKeys = terminal || sandboxAlone;
+  const keys = showsKeys && (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
   const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
-  const { sandbox: withSandbox } = serving.catalog();
   const info = {
     origin,
     dataDir: settings.dataDir,

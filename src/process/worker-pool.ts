@@ -72,6 +72,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     providers: [],
     models: [],
     sandbox: false,
+    sandboxAlone: false,
     requestLog: requestLogOf(),
     alerts: null,
     auditEveryMs: null,
