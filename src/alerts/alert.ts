@@ -7,6 +7,8 @@ export const ALERT_TYPES = [
   'circuit.open',
   'credential.refused',
   'audit.failed',
+  'reload.refused',
+  'certificate.expiring',
   'alert.test',
 ] as const;
 export type AlertType = (typeof ALERT_TYPES)[number];

@@ -8,6 +8,7 @@ import { seal, unseal } from '../operators/secrets.ts';
 import { type Alert, type AlertType, alertId } from './alert.ts';
 import type { ChangeTrail } from './change-watch.ts';
 import { Deliverer, type DelivererOptions } from './deliverer.ts';
+import { type OwnFiles, OwnFilesWatch } from './own-files-watch.ts';
 import type { AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
 import { ProviderWatch, type WatchedProvider } from './provider-watch.ts';
 import { UsageWatch, type WatchedLedger } from './usage-watch.ts';
@@ -21,6 +22,8 @@ export interface AlertsOptions {
   readonly policy: () => AlertPolicy | null;
   /** How this gateway sees its providers. */
   readonly providers: () => Promise<readonly WatchedProvider[]>;
+  /** Absent where no gateway runs. */
+  readonly ownFiles?: () => OwnFiles;
   readonly installationSecret: string;
   readonly log: Log;
   nowMs(): number;
@@ -49,6 +52,7 @@ export class Alerts {
   readonly #owner = randomUUID();
   readonly #usage: UsageWatch;
   readonly #providers = new ProviderWatch();
+  readonly #ownFiles = new OwnFilesWatch();
   readonly #deliverer: Deliverer;
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> = Promise.resolve();
@@ -102,8 +106,10 @@ export class Alerts {
   /** Everything once: what is to be noticed, and what is to be delivered. */
   async look(): Promise<void> {
     if (!this.enabled) return;
-    const { store, log, nowMs, providers } = this.#options;
+    const { store, log, nowMs, providers, ownFiles } = this.#options;
     for (const alert of this.#providers.look(await providers(), nowMs())) await this.#raise(alert);
+    const own = ownFiles === undefined ? [] : this.#ownFiles.look(ownFiles(), nowMs());
+    for (const alert of own) await this.#raise(alert);
     const watching = await this.watches();
     if (watching && !this.#watching) this.#usage.forget();
     this.#watching = watching;

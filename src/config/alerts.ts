@@ -6,7 +6,16 @@ import type { Problem } from './problem.ts';
 import { closed, text } from './schema-parts.ts';
 import type { Environment, Secrets } from './secrets.ts';
 
-const TYPES = ['usage.level', 'key.expiring', 'circuit.open', 'credential.refused', 'audit.failed', 'alert.test'];
+const TYPES = [
+  'usage.level',
+  'key.expiring',
+  'circuit.open',
+  'credential.refused',
+  'audit.failed',
+  'reload.refused',
+  'certificate.expiring',
+  'alert.test',
+];
 const WEBHOOKS_MAX = 20;
 
 const WebhookSchema = Type.Object(

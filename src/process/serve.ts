@@ -4,7 +4,7 @@ import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
-import { readTls, watchTls } from '../config/tls.ts';
+import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
@@ -67,6 +67,10 @@ export interface CatalogNames {
   readonly requestLog: RequestLogPolicy;
   readonly alerts: AlertPolicy | null;
   readonly auditEveryMs: number | null;
+  /** Why a changed config file or certificate is not in use; empty where nothing is wrong. */
+  readonly problems: readonly string[];
+  /** Of the public listener; null where it has no certificate. */
+  readonly certificateEndsAtMs: number | null;
 }
 
 export interface Serving {
@@ -111,6 +115,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     return loaded;
   };
   let config = await load();
+  /** Why what was changed in files since is not in use. */
+  const refused: Record<'config' | 'tls', readonly string[]> = { config: [], tls: [] };
+  let certificateEndsAtMs: number | null = null;
+  const names = (): CatalogNames => ({
+    ...namesOf(config, options.sandboxUrl),
+    problems: [...refused.config, ...refused.tls],
+    certificateEndsAtMs,
+  });
+  const tell = (): void => options.onCatalog?.(names());
   const watch = watchConfig({
     file: settings.configFile,
     load,
@@ -120,18 +133,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
       config = fresh;
-      options.onCatalog?.(namesOf(fresh, options.sandboxUrl));
+      tell();
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
       options.onReload?.();
     },
-    onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    onProblems: (lines) => {
+      refused.config = lines;
+      tell();
+      for (const line of lines) log.error({}, `the configuration was not taken, the old one stays: ${line}`);
+    },
     execRefreshMs: settings.execRefreshMs,
   });
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
     try {
       config = await load();
-      options.onCatalog?.(namesOf(config, options.sandboxUrl));
+      tell();
     } catch (err) {
       // The file was broken meanwhile, which its own watch tells.
       log.debug({ err }, 'newer model lists were not taken');
@@ -139,7 +156,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   await lists.look();
   parts.defer(() => lists.stop());
-  options.onCatalog?.(namesOf(config, options.sandboxUrl));
+  tell();
   const maintenance = await startMaintenance(ledger, {
     usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
@@ -192,6 +209,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const limits = serverLimits(config, settings, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
+  certificateEndsAtMs = tls && certificateEndMs(tls);
+  tell();
   const { installationSecret } = options;
   const proxies = trustedProxies(settings);
   const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null, proxies });
@@ -213,9 +232,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       tls,
       (pem) => {
         server.setTlsIdentity(pem);
+        certificateEndsAtMs = certificateEndMs(pem);
+        tell();
         log.info({}, 'the TLS certificate was reloaded');
       },
-      (line) => log.error({}, `the TLS certificate was not reloaded, the one in use stays: ${line}`),
+      (lines) => {
+        refused.tls = lines;
+        tell();
+        for (const line of lines) log.error({}, `the TLS certificate was not reloaded, the one in use stays: ${line}`);
+      },
     );
     parts.defer(() => tlsWatch.close());
   }
@@ -235,7 +260,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   return {
     port,
     secure: tls !== null,
-    catalog: () => namesOf(config, options.sandboxUrl),
+    catalog: names,
     running: async () => gateway.inFlight.running(),
     inspect: async () => inspect(config, gateway.routing),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
@@ -282,7 +307,7 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf(config: Config, sandboxUrl: string): CatalogNames {
+function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'problems' | 'certificateEndsAtMs'> {
   const { catalog, sandbox, requestLog, alerts, auditEveryMs } = config;
   const providers = [...catalog.providers.values()];
   return {

@@ -76,6 +76,8 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     requestLog: requestLogOf(),
     alerts: null,
     auditEveryMs: null,
+    problems: [],
+    certificateEndsAtMs: null,
   };
   const workers: ServingWorker[] = [];
   let state: 'starting' | 'serving' | 'ending' = 'starting';

@@ -368,7 +368,15 @@ export interface paths {
           limit?: number;
           /** @description The next_cursor of the page before. */
           cursor?: string;
-          type?: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+          type?:
+            | 'usage.level'
+            | 'key.expiring'
+            | 'circuit.open'
+            | 'credential.refused'
+            | 'audit.failed'
+            | 'reload.refused'
+            | 'certificate.expiring'
+            | 'alert.test';
         };
       };
       responses: {
@@ -1815,7 +1823,15 @@ export interface components {
       /** @description Sent as webhook-id; the same for the same event. */
       id: string;
       /** @enum {unknown} */
-      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+      type:
+        | 'usage.level'
+        | 'key.expiring'
+        | 'circuit.open'
+        | 'credential.refused'
+        | 'audit.failed'
+        | 'reload.refused'
+        | 'certificate.expiring'
+        | 'alert.test';
     };
     /** AlertDelivery */
     AlertDelivery: {
@@ -1831,7 +1847,15 @@ export interface components {
       /** @description webhook NAME or command of the config file, or account ID. */
       target: string;
       /** @enum {unknown} */
-      type: 'usage.level' | 'key.expiring' | 'circuit.open' | 'credential.refused' | 'audit.failed' | 'alert.test';
+      type:
+        | 'usage.level'
+        | 'key.expiring'
+        | 'circuit.open'
+        | 'credential.refused'
+        | 'audit.failed'
+        | 'reload.refused'
+        | 'certificate.expiring'
+        | 'alert.test';
     };
     /** AlertDeliveryList */
     AlertDeliveryList: {
@@ -2108,6 +2132,7 @@ export interface components {
     };
     /** DoctorReport */
     DoctorReport: {
+      certificates: components['schemas']['Check'];
       config: components['schemas']['Check'];
       data_folder: components['schemas']['Check'];
       models: {

@@ -11,7 +11,14 @@ test('a scrape is refused where a worker does not answer: a sum without it would
   };
   const ledger = { stats: () => assert.fail('nothing else is read') };
   await assert.rejects(
-    scrape({ settings, serving, ledger, audits: { last: null }, operators: { unauthenticated: 0 } }),
+    scrape({
+      settings,
+      serving,
+      ledger,
+      audits: { last: null },
+      operators: { unauthenticated: 0 },
+      ownFiles: () => ({ problems: [], certificates: [] }),
+    }),
     {
       code: 'unavailable',
       message: 'no metrics at present: a worker did not answer within 10000 ms',
