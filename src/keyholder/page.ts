@@ -127,13 +127,6 @@ export class KeyholderPage implements Pages {
   async #signIn(request: IncomingRequest, record: RequestRecord): Promise<Answer> {
     const { gateway, installationSecret } = this.#options;
     const nowMs = gateway.clock.nowMs();
-    const address = clientAddress(request, this.#options.proxies);
-    const waitMs = this.#throttle.waitMs(address, nowMs);
-    if (waitMs > 0) {
-      const retryAfterS = Math.ceil(waitMs / 1_000);
-      const message = `Too many keys were tried from this address. Try again in ${retryAfterS} s.`;
-      throw new GatewayError('rate_limit_exceeded', { message, retryAfterS });
-    }
     const body = await readBody(request, BODY_BYTES_MAX);
     if (body instanceof GatewayError) throw body;
     const sent = parseJson(body.toString());
@@ -148,11 +141,23 @@ export class KeyholderPage implements Pages {
       const cookie = this.#cookies.issue(digest, keyPrefix(text), nowMs);
       return { body: { signed_in: true }, cookie };
     } catch (error) {
-      if (error instanceof GatewayError && error.condition === 'invalid_credentials') {
-        this.#throttle.failed(address, nowMs);
-      }
+      if (error instanceof GatewayError && error.condition === 'invalid_credentials')
+        this.#noteWrongKey(request, nowMs);
       throw error;
     }
+  }
+
+  /** Throws where its address has sent too many. Whoever has a key is let in all the same: many can share an address. */
+  #noteWrongKey(request: IncomingRequest, nowMs: number): void {
+    const address = clientAddress(request, this.#options.proxies);
+    const waitMs = this.#throttle.waitMs(address, nowMs);
+    if (waitMs === 0) {
+      this.#throttle.failed(address, nowMs);
+      return;
+    }
+    const retryAfterS = Math.ceil(waitMs / 1_000);
+    const message = `Too many keys were tried from this address. Try again in ${retryAfterS} s.`;
+    throw new GatewayError('rate_limit_exceeded', { message, retryAfterS });
   }
 
   /** The cookie is worth nothing afterwards, whoever has kept it. */

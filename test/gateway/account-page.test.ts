@@ -308,6 +308,9 @@ describe("the key holder's page", () => {
       if (answer.status === 429) assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
     }
     assert.deepEqual(statuses, [...Array(10).fill(401), 429, 429]);
+    const { key } = await own.creditKey();
+    const answer = await call(`${own.origin}/account/session`, { body: { key } });
+    assert.equal(answer.status, 200, 'whoever has a key at this address is let in');
   });
 
   test('[R74] off by default, and no route then', async () => {
