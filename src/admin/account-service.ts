@@ -18,6 +18,7 @@ import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { readCredit } from './input.ts';
 import { limitsView, readLimits, requireKnownModels } from './limits.ts';
+import type { OperatorSettings } from './operator-settings.ts';
 import { pageOf, requireCursor } from './page.ts';
 import {
   AccountChangeBody,
@@ -34,25 +35,31 @@ import { withPromotions } from './view.ts';
 
 export type AccountFilters = View<typeof AccountQuery>;
 
+export interface AccountServiceOptions {
+  readonly ledger: LedgerAdmin;
+  readonly trail: AuditTrail;
+  /** The topmost account that the caller sees; null where that is every root. */
+  readonly top: string | null;
+  /** What the running gateway's catalog has; null where that is not known, or not for the caller. */
+  readonly known: (() => { readonly models: readonly string[] }) | null;
+  /** Where it is noted what an operator sets; null where the caller is none. */
+  readonly settings: OperatorSettings | null;
+}
+
 /** Inputs are `unknown` here because this is where they are validated. */
 export class AccountService implements AccountsApi {
   readonly #ledger: LedgerAdmin;
   readonly #trail: AuditTrail;
-  /** The topmost account that the caller sees; null where that is every root. */
   readonly #top: string | null;
-  /** What the running gateway's catalog has; null where that is not known, or not for the caller. */
-  readonly #known: (() => { readonly models: readonly string[] }) | null;
+  readonly #known: AccountServiceOptions['known'];
+  readonly #settings: OperatorSettings | null;
 
-  constructor(
-    ledger: LedgerAdmin,
-    trail: AuditTrail,
-    top: string | null,
-    known: (() => { readonly models: readonly string[] }) | null,
-  ) {
+  constructor({ ledger, trail, top, known, settings }: AccountServiceOptions) {
     this.#ledger = ledger;
     this.#trail = trail;
     this.#top = top;
     this.#known = known;
+    this.#settings = settings;
   }
 
   create(input: unknown): Promise<AccountView> {
@@ -78,6 +85,7 @@ export class AccountService implements AccountsApi {
       ...settings,
     });
     requireAccount(parentId ?? id, outcome);
+    if (outcome.kind === 'account') await this.#settings?.note(outcome.account);
     return this.show(id);
   }
 
@@ -149,7 +157,9 @@ export class AccountService implements AccountsApi {
     }
     requireKnownModels(this.#known?.(), change.models ?? null);
     const versioned = { ...change, ...(ifVersion !== undefined && { ifVersion }) };
-    requireAccount(accountId, await this.#ledger.changeAccount(accountId, versioned));
+    const outcome = await this.#ledger.changeAccount(accountId, versioned);
+    requireAccount(accountId, outcome);
+    if (outcome.kind === 'account') await this.#settings?.note(outcome.account, Object.keys(change));
     return this.show(accountId);
   }
 
@@ -201,6 +211,8 @@ export class AccountService implements AccountsApi {
       );
     }
     if (outcome.kind !== 'changed') requireAccount(accountId, outcome);
+    // Whatever it was limited to so far, operators have set: before, no account-admin had it.
+    else if (summary?.key.accountId === null) await this.#settings?.note(outcome.key);
     return this.show(accountId);
   }
 

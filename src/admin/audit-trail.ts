@@ -110,7 +110,7 @@ const RANDOM_PART = /(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}|[A-Za-
 const SHOWN = 4;
 
 /** Somebody may have put a secret, of whatever origin, where it does not belong: a refusal quotes what was sent. */
-function withoutSecrets(text: string | null): string | null {
+export function withoutSecrets(text: string | null): string | null {
   if (text === null) return null;
   return text
     .replaceAll(MARKED, '$1…')

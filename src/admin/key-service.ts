@@ -12,6 +12,7 @@ import { changedMeanwhile } from './changed-meanwhile.ts';
 import { newId } from './ids.ts';
 import { type NewKeyPlan, readCredit, readKeyChange, readNewKey } from './input.ts';
 import { requireKnownModels } from './limits.ts';
+import type { OperatorSettings } from './operator-settings.ts';
 import { pageOf, requireCursor } from './page.ts';
 import { KeyImportBody, KeyQuery, NO_ACCOUNT } from './schema/keys.ts';
 import type { View } from './schema/view.ts';
@@ -32,6 +33,8 @@ export interface KeyServiceOptions {
    * gateway is running: the catalog may differ by the time the key is used, so every name is accepted.
    */
   readonly known: (() => KnownNames) | null;
+  /** Where it is noted what an operator sets; null where the caller is none. */
+  readonly settings: OperatorSettings | null;
 }
 
 export interface KnownNames {
@@ -69,6 +72,8 @@ export class KeyService {
     if (plan.accountId !== null) await this.#requireOpenAccount(plan.accountId);
     const secret = this.#newSecret(plan.mode);
     const id = newId('key');
+    // Before it is made: once there is a text, nothing may fail until it is shown.
+    if (plan.accountId !== null) await this.#options.settings?.note({ ...plan, id });
     const key = await this.#options.ledger.createKey({
       ...plan,
       id,
@@ -102,7 +107,9 @@ export class KeyService {
       }
     }
     if (dry_run) return { object: 'list', data: [], keys: made.length };
-    const records = await this.#options.ledger.createKeys(made.map(({ request }) => request));
+    const requests = made.map(({ request }) => request);
+    await this.#options.settings?.noteAll(requests.filter(({ accountId }) => accountId !== null));
+    const records = await this.#options.ledger.createKeys(requests);
     const data = made.map(({ plan, text }, index) => {
       const key = records[index];
       if (key === undefined) throw new TypeError('the ledger made fewer keys than it was given');
@@ -166,7 +173,11 @@ export class KeyService {
       if (key.mode === 'credit' && (key.accountId === null || change.budget !== undefined))
         throw new AdminError('refused', `${keyId} is a credit key: it has no budget and no period`);
     }
-    requireChanged(keyId, await this.#options.ledger.changeKey(keyId, change));
+    const outcome = await this.#options.ledger.changeKey(keyId, change);
+    requireChanged(keyId, outcome);
+    if (outcome.kind === 'changed' && outcome.key.accountId !== null) {
+      await this.#options.settings?.note(outcome.key, Object.keys(change));
+    }
     return this.show(keyId);
   }
 

@@ -31,6 +31,7 @@ import { readAuditTrailQuery } from './input.ts';
 import { type KeyFilters, KeyService, type KeyServiceOptions } from './key-service.ts';
 import { MoneyService } from './money-service.ts';
 import type { OidcSignIn } from './oidc.ts';
+import { OperatorSettings } from './operator-settings.ts';
 import { OperatorsAdmin } from './operators.ts';
 import type { Playground, PlaygroundAnswer } from './playground.ts';
 import { Requests } from './requests.ts';
@@ -42,7 +43,7 @@ import { type AccountNames, accountsIn, usageView } from './usage-view.ts';
 import { validBody } from './validate.ts';
 import { auditView, lastAuditView } from './view.ts';
 
-export interface AdminServiceOptions extends KeyServiceOptions {
+export interface AdminServiceOptions extends Omit<KeyServiceOptions, 'settings'> {
   readonly operators: Operators;
   /** Where the console is reached, e.g. `http://127.0.0.1:8081`. */
   consoleOrigin(): string;
@@ -118,14 +119,16 @@ export class AdminService implements AdminApi {
     });
     const { actor } = caller;
     const top = actor?.role === 'account-admin' ? actor.accountId : null;
-    this.#subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top) : null;
+    const settings = new OperatorSettings(operators);
+    this.#subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top, settings) : null;
+    const noted = this.#subtree === null ? settings : null;
     const ledger = this.#subtree ?? options.ledger;
     // The names of models and providers that a refusal would list are not for everybody.
     const known = this.#subtree === null ? options.known : null;
-    this.accounts = new AccountService(ledger, this.#trail, top, known);
+    this.accounts = new AccountService({ ledger, trail: this.#trail, top, known, settings: noted });
     this.alerts = new AlertsAdmin({ alerts: options.alerts, accounts: this.accounts, trail: this.#trail });
     this.money = new MoneyService(ledger, clock, this.#trail);
-    this.#keys = new KeyService({ ...options, ledger, known }, this.accounts, this.#trail);
+    this.#keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, this.#trail);
   }
 
   get #ledger(): LedgerAdmin {

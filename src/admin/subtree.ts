@@ -1,7 +1,7 @@
 /**
  * The ledger as an `account-admin` reaches it: one account, the accounts below it, and their keys. Whatever lies outside is
- * not there: an id of it gets the answer of an unknown one. What the operator sets (credit, token budgets, and everything
- * about the account at the top) can be read here and not changed.
+ * not there: an id of it gets the answer of an unknown one. What the operator gives (credit, token budgets, and everything
+ * about the account at the top) can be read here and not changed, and what an operator has limited below stays so.
  */
 import type { KeyRecord } from '../core/key.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
@@ -31,6 +31,7 @@ import type {
   VersionedKeyChange,
 } from '../ledger/port.ts';
 import { AdminError } from './api.ts';
+import type { OperatorSettings } from './operator-settings.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
@@ -42,10 +43,12 @@ export class SubtreeLedger implements LedgerAdmin {
   readonly #ledger: LedgerAdmin;
   /** The id of the account at the top; null reaches nothing. */
   readonly #top: string | null;
+  readonly #settings: Pick<OperatorSettings, 'requireKept' | 'binds'>;
 
-  constructor(ledger: LedgerAdmin, top: string | null) {
+  constructor(ledger: LedgerAdmin, top: string | null, settings: Pick<OperatorSettings, 'requireKept' | 'binds'>) {
     this.#ledger = ledger;
     this.#top = top;
+    this.#settings = settings;
   }
 
   /** The account at the top is its only root. */
@@ -75,18 +78,22 @@ export class SubtreeLedger implements LedgerAdmin {
     if (!(await this.#hasAccount(accountId))) return UNKNOWN_ACCOUNT;
     this.#refuseTop(accountId);
     if (change.externalId !== undefined) throw ofTheOperator('an external id', 'external_id');
+    await this.#settings.requireKept(accountId, change);
     return this.#ledger.changeAccount(accountId, change);
   }
 
   async moveAccount(accountId: string, parentId: string): Promise<AccountOutcome> {
     if (!(await this.#hasAccount(accountId)) || !(await this.#hasAccount(parentId))) return UNKNOWN_ACCOUNT;
     this.#refuseTop(accountId);
+    await this.#requireFree((await this.#pathTo(accountId)).slice(1), parentId);
     return this.#ledger.moveAccount(accountId, parentId);
   }
 
   async moveKey(keyId: string, accountId: string): Promise<KeyPlaceOutcome> {
-    if ((await this.getKey(keyId)) === null) return UNKNOWN_KEY;
+    const found = await this.getKey(keyId);
+    if (found === null) return UNKNOWN_KEY;
     if (!(await this.#hasAccount(accountId))) return UNKNOWN_ACCOUNT;
+    await this.#requireFree(await this.#pathTo(found.key.accountId), accountId);
     return this.#ledger.moveKey(keyId, accountId);
   }
 
@@ -187,6 +194,7 @@ export class SubtreeLedger implements LedgerAdmin {
     if (key.mode === 'token_budget' && other !== undefined) {
       throw ofTheOperator('everything about a token-budget key but its label and its status');
     }
+    await this.#settings.requireKept(keyId, change);
     return this.#ledger.changeKey(keyId, change);
   }
 
@@ -222,12 +230,31 @@ export class SubtreeLedger implements LedgerAdmin {
 
   /** Whether it is the account at the top or below it, as they are now. */
   async #hasAccount(accountId: string): Promise<boolean> {
-    for (let id: string | null = accountId; id !== null; ) {
+    return (await this.#pathTo(accountId)).length > 0;
+  }
+
+  /** From the account upwards to the one at the top; empty where it is not below that. */
+  async #pathTo(accountId: string | null): Promise<readonly string[]> {
+    const path: string[] = [];
+    for (let id = accountId; id !== null; ) {
       const found: AccountSummary | null = await this.#ledger.getAccount(id);
-      if (found !== null && id === this.#top) return true;
+      if (found !== null) path.push(id);
+      if (found !== null && id === this.#top) return path;
       id = found?.account.parentId ?? null;
     }
-    return false;
+    return [];
+  }
+
+  /** What an operator has limited or suspended is not escaped by a move out of it. */
+  async #requireFree(from: readonly string[], to: string): Promise<void> {
+    const kept = new Set(await this.#pathTo(to));
+    for (const accountId of from) {
+      if (kept.has(accountId) || !(await this.#settings.binds(accountId))) continue;
+      throw new AdminError(
+        'forbidden',
+        `an operator has limited or suspended ${accountId}: nothing can be moved out of it`,
+      );
+    }
   }
 
   #refuseTop(accountId: string): void {

@@ -8,14 +8,18 @@ const SPECIAL_V4 = [
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
   ...['224.0.0.0/4', '240.0.0.0/4'],
 ];
-/** Addresses that carry an IPv4 address are among them: they would be a way around the list above. */
-const SPECIAL_V6 = [
-  ...['::/96', '::ffff:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/23', '2001:db8::/32'],
-  ...['2002::/16', '3fff::/20', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
-];
+/**
+ * Hosts on the internet are in this one range. Outside of it are local networks, and most of the forms that carry an IPv4
+ * address and would be a way around the list above (mapped, translated, NAT64).
+ */
+const GLOBAL_V6 = ['2000::/3'];
+/** What of that range is not a host on the internet; 2001::/23 and 2002::/16 carry IPv4 addresses (Teredo, 6to4). */
+const SPECIAL_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
 // One for each family: in a common one, IPv4 addresses would be found among those that carry one.
-const special = { 4: rangesOf(SPECIAL_V4, 'ipv4'), 6: rangesOf(SPECIAL_V6, 'ipv6') } as const;
+const specialV4 = rangesOf(SPECIAL_V4, 'ipv4');
+const globalV6 = rangesOf(GLOBAL_V6, 'ipv6');
+const specialV6 = rangesOf(SPECIAL_V6, 'ipv6');
 
 export interface Address {
   readonly address: string;
@@ -25,7 +29,8 @@ export interface Address {
 export type Resolve = (host: string) => Promise<readonly Address[]>;
 
 export function isPublic({ address, family }: Address): boolean {
-  return !special[family].check(address, family === 4 ? 'ipv4' : 'ipv6');
+  if (family === 4) return !specialV4.check(address, 'ipv4');
+  return globalV6.check(address, 'ipv6') && !specialV6.check(address, 'ipv6');
 }
 
 /** The address to connect to. Throws where one of those that the name has must not be called: the next answer could be that one. */
@@ -43,7 +48,7 @@ export async function checkedAddress(
   const wrong = allowPrivate ? undefined : all.find((address) => !isPublic(address));
   if (wrong === undefined) return first;
   throw new Error(
-    `${bare} leads to ${wrong.address}, which is not a public address (alerts.allow_private of the config file allows it)`,
+    `${bare} leads to ${wrong.address}, which is not a public address (the config file allows it with alerts.allow_private for its own webhooks, with alerts.accounts_allow_private for those of accounts)`,
   );
 }
 

@@ -9,6 +9,8 @@ export const ALERT_TYPES = [
   'audit.failed',
   'charge.shortfall',
   'spend.below_cost',
+  'reload.refused',
+  'certificate.expiring',
   'alert.test',
 ] as const;
 export type AlertType = (typeof ALERT_TYPES)[number];

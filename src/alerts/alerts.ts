@@ -9,6 +9,7 @@ import { type Alert, type AlertType, alertId } from './alert.ts';
 import type { ChangeTrail } from './change-watch.ts';
 import { Deliverer, type DelivererOptions } from './deliverer.ts';
 import { MarginWatch, type Shortfall, shortfallAlerts } from './margin-watch.ts';
+import { type OwnFiles, OwnFilesWatch } from './own-files-watch.ts';
 import type { AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
 import { ProviderWatch, type WatchedProvider } from './provider-watch.ts';
 import { UsageWatch, type WatchedLedger } from './usage-watch.ts';
@@ -24,6 +25,8 @@ export interface AlertsOptions {
   readonly providers: () => Promise<readonly WatchedProvider[]>;
   /** What charges of this gateway fell short of. */
   readonly shortfalls?: () => Promise<readonly Shortfall[]>;
+  /** Absent where no gateway runs. */
+  readonly ownFiles?: () => OwnFiles;
   readonly installationSecret: string;
   readonly log: Log;
   nowMs(): number;
@@ -54,6 +57,7 @@ export class Alerts {
   readonly #usage: UsageWatch;
   readonly #margin: MarginWatch;
   readonly #providers = new ProviderWatch();
+  readonly #ownFiles = new OwnFilesWatch();
   readonly #deliverer: Deliverer;
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> = Promise.resolve();
@@ -131,9 +135,11 @@ export class Alerts {
   /** Notices what is to be noticed, once. */
   async watch(): Promise<void> {
     if (!this.enabled) return;
-    const { store, log, nowMs, providers } = this.#options;
+    const { store, log, nowMs, providers, ownFiles } = this.#options;
     for (const alert of this.#providers.look(await providers(), nowMs())) await this.#raise(alert);
     for (const alert of shortfallAlerts((await this.#options.shortfalls?.()) ?? [], nowMs())) await this.#raise(alert);
+    const own = ownFiles === undefined ? [] : this.#ownFiles.look(ownFiles(), nowMs());
+    for (const alert of own) await this.#raise(alert);
     const watching = await this.watches();
     if (watching !== this.#watching) {
       this.#usage.forget();

@@ -128,15 +128,15 @@ export class Deliverer {
     const { store, unseal, nowMs, resolve, timeoutMs } = this.#options;
     const policy = this.#options.policy();
     if (policy === null) throw new Error('alerts are switched off: the config file has no section alerts');
-    const { allowPrivate, ca } = policy;
+    const [kind, name = ''] = target.split(' ', 2);
     const options: WebhookOptions = {
-      allowPrivate,
-      ca,
+      // What an account's holder enters must not be a look into the operator's network.
+      allowPrivate: kind === 'webhook' ? policy.allowPrivate : policy.accountsAllowPrivate,
+      ca: policy.ca,
       nowMs,
       ...(resolve && { resolve }),
       ...(timeoutMs !== undefined && { timeoutMs }),
     };
-    const [kind, name = ''] = target.split(' ', 2);
     if (kind === 'command') {
       if (policy.command === null) throw new WebhookGone('the config file has no alerts.command any more');
       return runCommand(policy.command, policy.commandPath, alertId, body);

@@ -14,6 +14,8 @@ const TYPES = [
   'audit.failed',
   'charge.shortfall',
   'spend.below_cost',
+  'reload.refused',
+  'certificate.expiring',
   'alert.test',
 ];
 const WEBHOOKS_MAX = 20;
@@ -56,7 +58,14 @@ export const AlertsSchema = Type.Optional(
       ),
       allow_private: Type.Optional(
         Type.Boolean({
-          description: 'Whether webhooks may lead to this machine or into a private network. Default: false.',
+          description:
+            'Whether the webhooks of this file may lead to this machine or into a private network. Default: false.',
+        }),
+      ),
+      accounts_allow_private: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether webhooks of accounts, which their holders set, may lead there too: only where you trust all of them with your network. Default: false.',
         }),
       ),
       ca: Type.Optional(
@@ -84,6 +93,7 @@ export interface FileAlerts {
   }[];
   readonly command?: readonly string[];
   readonly allow_private?: boolean;
+  readonly accounts_allow_private?: boolean;
   readonly ca?: string;
 }
 
@@ -123,6 +133,7 @@ export function readAlerts(
     command: file.command ?? null,
     commandPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     allowPrivate: file.allow_private ?? false,
+    accountsAllowPrivate: file.accounts_allow_private ?? false,
     ca: ca !== null && 'value' in ca ? ca.value : null,
   };
   return { policy, problems };

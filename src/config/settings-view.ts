@@ -80,8 +80,8 @@ function withoutCredentials(url: string | null): string | null {
 function withoutSecrets(alerts: Policy['alerts']): unknown {
   if (alerts === null) return null;
   const webhooks = alerts.webhooks.map(({ name, url, types }) => ({ name, host: new URL(url).host, types }));
-  const { allowPrivate, command, ca } = alerts;
-  return { webhooks, command: whetherSet(command), allowPrivate, ca: whetherSet(ca) };
+  const { allowPrivate, accountsAllowPrivate, command, ca } = alerts;
+  return { webhooks, command: whetherSet(command), allowPrivate, accountsAllowPrivate, ca: whetherSet(ca) };
 }
 
 function snakeCased(value: unknown): unknown {

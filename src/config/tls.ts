@@ -32,26 +32,32 @@ export async function readTls(files: TlsFiles): Promise<TlsPem> {
   return { cert, key };
 }
 
+/** When clients begin to refuse the certificate. */
+export function certificateEndMs({ cert }: TlsPem): number {
+  return new X509Certificate(cert).validToDate.getTime();
+}
+
 /**
- * `onPem` gets the contents after each change. Files that cannot be used are reported to `onProblem`, line by line, and
- * nothing else happens: what is in use stays.
+ * `onPem` gets the contents after each change. `onProblems` gets what is wrong with files that cannot be used, and nothing
+ * once they can: what is in use stays meanwhile.
  */
 export function watchTls(
   files: () => TlsFiles,
   inUse: TlsPem,
   onPem: (pem: TlsPem) => void,
-  onProblem: (line: string) => void,
+  onProblems: (lines: readonly string[]) => void,
   intervalMs?: number,
 ): FileWatch {
   let { cert, key } = inUse;
   const reload = async (): Promise<void> => {
     try {
       const pem = await readTls(files());
+      onProblems([]);
       if (pem.cert === cert && pem.key === key) return;
       ({ cert, key } = pem);
       onPem(pem);
     } catch (error) {
-      for (const line of error instanceof ConfigError ? error.problems : [String(error)]) onProblem(line);
+      onProblems(error instanceof ConfigError ? error.problems : [String(error)]);
     }
   };
   return watchFiles(() => [files().cert, files().key], reload, intervalMs);

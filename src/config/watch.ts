@@ -12,8 +12,8 @@ export interface ConfigWatchOptions {
   /** What counts now: its files are watched too, and its commands run again. */
   inUse(): Pick<Config, 'files' | 'secrets'>;
   onConfig(config: Config): void;
-  /** Told of a broken or vanished file, line by line. Nothing else happens then: what is in use stays. */
-  onProblem(line: string): void;
+  /** Told what is wrong with a broken or vanished file, and of nothing once it can be used: what is in use stays meanwhile. */
+  onProblems(lines: readonly string[]): void;
   readonly intervalMs?: number;
   /** How often commands run again. */
   readonly execRefreshMs: number;
@@ -23,7 +23,7 @@ export interface ConfigWatchOptions {
 type Contents = ReadonlyMap<string, string | null>;
 
 export function watchConfig(options: ConfigWatchOptions): FileWatch {
-  const { file, inUse, onConfig, onProblem } = options;
+  const { file, inUse, onConfig, onProblems } = options;
   let closed = false;
   /** Of a configuration that could not be taken: it may be taken when they change. */
   let filesOfFailure: readonly string[] = [];
@@ -40,7 +40,7 @@ export function watchConfig(options: ConfigWatchOptions): FileWatch {
     content = text;
     contents = before;
     if (vanished) {
-      onProblem(`${file}: does not exist any more; the configuration in use stays`);
+      onProblems([`${file}: does not exist any more; the configuration in use stays`]);
       return;
     }
     await take(() => true);
@@ -52,10 +52,12 @@ export function watchConfig(options: ConfigWatchOptions): FileWatch {
     try {
       const config = await options.load();
       filesOfFailure = [];
-      if (!closed && wanted(config)) onConfig(config);
+      if (closed) return;
+      onProblems([]);
+      if (wanted(config)) onConfig(config);
     } catch (error) {
       filesOfFailure = error instanceof ConfigError ? error.files : [];
-      if (!closed) for (const line of problemLines(error, file)) onProblem(line);
+      if (!closed) onProblems(problemLines(error, file));
     }
   };
 

@@ -69,8 +69,10 @@ export interface AlertPolicy {
   readonly command: readonly string[] | null;
   /** Where the program is looked for. */
   readonly commandPath: string;
-  /** Whether webhooks may lead to this machine or into a private network. */
+  /** Whether the webhooks above may lead to this machine or into a private network. */
   readonly allowPrivate: boolean;
+  /** The same for the webhooks of accounts, which their holders set. */
+  readonly accountsAllowPrivate: boolean;
   /** Authorities that may sign the certificates of webhooks besides the usual ones, PEM; null: no others. */
   readonly ca: string | null;
 }

@@ -69,6 +69,11 @@ export interface Provider {
   readonly circuitBreaker: boolean;
 }
 
+/** As it may be shown: a query can be secret. */
+export function withoutQuery(baseUrl: string): string {
+  return baseUrl.replace(/\?.*/s, '?…');
+}
+
 export interface Catalog {
   readonly models: ReadonlyMap<string, Model>;
   /** Those of `models` with default parameters; null where there are none, so that requests need not look. */

@@ -99,12 +99,13 @@ export class AttemptRecord {
     this.waitedMs = waitedMs;
   }
 
-  /** `apiKey`: what the provider was sent as a credential; it can answer with any id, also with that. */
-  end(outcome: 'complete' | 'failed' | 'stopped', apiKey: string | null): void {
+  /** `secrets`: what the provider was sent as credentials; it can answer with any id, also with one of these. */
+  end(outcome: 'complete' | 'failed' | 'stopped', secrets: readonly string[]): void {
     this.endedAt = performance.now();
     this.outcome = outcome;
     if (this.providerRequestId === null) return;
-    const id = apiKey ? this.providerRequestId.replaceAll(apiKey, '[redacted]') : this.providerRequestId;
+    let id = this.providerRequestId;
+    for (const secret of secrets) id = id.replaceAll(secret, '[redacted]');
     this.providerRequestId = withoutKeys(id);
   }
 }

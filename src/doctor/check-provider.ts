@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Target } from '../core/model.ts';
-import type { Provider } from '../core/provider.ts';
+import { type Provider, withoutQuery } from '../core/provider.ts';
 import { modelListOf } from '../provider/adapters.ts';
 import type { Dispatchers } from '../provider/dispatchers.ts';
 import { type Answered, fetchModelList, includesModel, type ModelListResult } from '../provider/fetch-model-list.ts';
@@ -67,7 +67,7 @@ export async function checkProvider(
   const report: ProviderReport = {
     name: provider.name,
     kind: provider.kind,
-    base_url: provider.baseUrl,
+    base_url: withoutQuery(provider.baseUrl),
     simulated,
     reachable: reached,
     authorised: authorised(provider, lists, probes),

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { type AdminApi, type AdminConnection, AdminError } from '../admin/api.ts';
 import { AdminClient } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
-import type { Config, Settings } from '../config/config.ts';
+import type { Config, Settings, TlsFiles } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';
 import { ConfigError } from '../config/problem.ts';
@@ -16,6 +16,7 @@ import { StoreError } from '../ledger/errors.ts';
 import { Dispatchers } from '../provider/dispatchers.ts';
 import { Transports } from '../provider/transports.ts';
 import { startSandbox } from '../sandbox/server.ts';
+import { checkCertificates } from './check-certificates.ts';
 import { checkDataFolder, checkOpenFiles } from './check-machine.ts';
 import { checkModels } from './check-models.ts';
 import { type CheckContext, type CheckedProvider, checkProvider, type ServedTarget } from './check-provider.ts';
@@ -48,13 +49,15 @@ export async function checkAll(options: DoctorOptions): Promise<Report> {
   // After the check of the store, because only one process can have an embedded store open.
   const catalog = await checkConfig(options);
   const open_files = checkOpenFiles(pid);
-  const to_do = [...catalog.toDo];
+  const files = { public: catalog.tls, admin: options.settings.adminTls };
+  const { certificates, toDo } = await checkCertificates(files, Date.now());
+  const to_do = [...catalog.toDo, ...toDo];
   if (data_folder.state === 'problem')
     to_do.push(`${data_folder.detail}: make it writable for this user, or set GATEWAY_DATA`);
   if (store.state === 'problem') to_do.push(`the store: ${store.detail}`);
   if (open_files.state === 'problem') to_do.push(`${open_files.detail}: raise the limit (ulimit -n, LimitNOFILE)`);
   const { config, providers, models } = catalog;
-  return { ok: to_do.length === 0, config, data_folder, store, open_files, providers, models, to_do };
+  return { ok: to_do.length === 0, config, data_folder, store, open_files, certificates, providers, models, to_do };
 }
 
 async function checkStore({ settings, connectAdmin }: DoctorOptions): Promise<{ store: Check; pid: number | null }> {
@@ -94,6 +97,8 @@ interface CheckedCatalog {
   readonly providers: readonly ProviderReport[];
   readonly models: readonly ModelReport[];
   readonly toDo: readonly string[];
+  /** Of the public listener; null where it has none, or the file cannot be read. */
+  readonly tls: TlsFiles | null;
 }
 
 async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
@@ -108,7 +113,7 @@ async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
       error instanceof ConfigError ? error.problems : error instanceof SettingError ? [error.message] : null;
     if (problems === null) throw error;
     const detail = `${problems.length} problem${problems.length === 1 ? '' : 's'}; a running gateway keeps its current configuration`;
-    return { config: problem(detail), providers: [], models: [], toDo: problems.map(oneLine) };
+    return { config: problem(detail), providers: [], models: [], toDo: problems.map(oneLine), tls: null };
   } finally {
     await sandbox.close();
   }
@@ -157,6 +162,7 @@ async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorO
       providers: providers.map(({ report }) => report),
       models: checkedModels.reports,
       toDo: [...providers.flatMap(({ toDo }) => toDo), ...checkedModels.toDo],
+      tls: config.tls,
     };
   } finally {
     await Promise.all([upstream.close(), dispatchers.close()]);

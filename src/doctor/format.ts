@@ -1,11 +1,9 @@
 /** Makes the texts of providers safe for an operator's terminal: one line, no control characters, no secrets. */
 import type { Provider } from '../core/provider.ts';
-import { secretsOf } from '../provider/adapters.ts';
 import { messageOf, redact } from '../provider/failure.ts';
+import { secretsOf } from '../provider/secrets.ts';
 
 const CHARACTERS_MAX = 300;
-/** Shorter values are not secrets, and redacting them would destroy ordinary words. */
-const SECRET_CHARACTERS_MIN = 6;
 
 /** The message in a provider's error answer. */
 export function providerMessage(provider: Provider, body: string): string {
@@ -13,8 +11,7 @@ export function providerMessage(provider: Provider, body: string): string {
 }
 
 export function redacted(provider: Provider, text: string): string {
-  const headers = Object.values(provider.headers).filter((value) => value.length >= SECRET_CHARACTERS_MIN);
-  return oneLine(redact(text, [...secretsOf(provider), ...headers]));
+  return oneLine(redact(text, secretsOf(provider)));
 }
 
 export function oneLine(text: string): string {

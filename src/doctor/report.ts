@@ -42,6 +42,8 @@ export interface Report {
   readonly data_folder: Check;
   readonly store: Check;
   readonly open_files: Check;
+  /** Of the gateway's own listeners. */
+  readonly certificates: Check;
   readonly providers: readonly ProviderReport[];
   readonly models: readonly ModelReport[];
   /** One line for each problem: what is wrong, and what to do about it. */

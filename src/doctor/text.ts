@@ -6,13 +6,14 @@ const MODEL_ROWS_MAX = 40;
 const MARK: Readonly<Record<Check['state'], string>> = { ok: 'ok', problem: '!!', skipped: '--' };
 
 export function reportText(report: Report): string {
-  const { config, data_folder, store, open_files, providers, models, to_do } = report;
+  const { config, data_folder, store, open_files, certificates, providers, models, to_do } = report;
   const parts = [
     table([
       ['Config file', cell(config)],
       ['Data folder', cell(data_folder)],
       ['Store', cell(store)],
       ['Open files', cell(open_files)],
+      ['Certificates', cell(certificates)],
     ]),
     ...(providers.length === 0 ? [] : [table([PROVIDER_HEAD, ...providers.map(providerRow)])]),
     ...(models.length === 0 ? [] : [modelTable(models)]),

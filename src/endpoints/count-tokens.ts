@@ -14,8 +14,9 @@ import { noteRead, readRequest } from '../exchange/read.ts';
 import type { GenerationRequest } from '../exchange/request.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import { isObject, parseJson } from '../lib/json.ts';
-import { addressOf, secretsOf } from '../provider/adapters.ts';
+import { addressOf } from '../provider/adapters.ts';
 import { failureInAnswer, failureOfStatus, failureOfTransport, type ProviderFailure } from '../provider/failure.ts';
+import { secretsOf } from '../provider/secrets.ts';
 import type { UpstreamCall } from '../provider/upstream.ts';
 import { change } from '../wire/json/edit.ts';
 
@@ -80,7 +81,7 @@ function providerCall(
  * learns nothing from it: providers limit and allow counting on its own, so it says nothing of generation.
  */
 function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall): Promise<number | null> {
-  const { target, provider, apiKey, call } = asked;
+  const { target, provider, call } = asked;
   const attempt = new AttemptRecord(target, 'passthrough', credentialNumber(asked), 0);
   record.attempts.push(attempt);
   attempt.startedAt = performance.now();
@@ -94,7 +95,7 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
       // A refusal is one, whether or not its text has come whole.
       const refused = status !== null && status !== 200;
       const outcome = refused ? refusalOf(status, text, retryAfter, provider) : unlessRefused(text);
-      attempt.end(typeof outcome === 'number' ? 'complete' : 'failed', apiKey);
+      attempt.end(typeof outcome === 'number' ? 'complete' : 'failed', secretsOf(provider));
       if (typeof outcome !== 'number') {
         noteFailedAttempt(log, record, attempt, outcome, { sent: call.body, answer: '' }, NOT_COUNTED);
       }

@@ -3,8 +3,9 @@ import type { StreamSettings } from '../core/policy.ts';
 import { AttemptRecord } from '../core/request-record.ts';
 import { readTraceparent } from '../core/traceparent.ts';
 import type { TokenCounts } from '../core/usage.ts';
-import { addressOf, type ForwardedHeaders, secretsOf, traced } from '../provider/adapters.ts';
+import { addressOf, type ForwardedHeaders, traced } from '../provider/adapters.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
+import { secretsOf } from '../provider/secrets.ts';
 import type { UpstreamCall } from '../provider/upstream.ts';
 import type { CallRecord } from '../routing/target-health.ts';
 import { type NextAttempt, TargetSequence } from '../routing/target-sequence.ts';
@@ -118,7 +119,7 @@ class AttemptSetup implements AttemptOptions {
   }
 
   onEnd(end: AttemptEnd): void {
-    this.record.end(end.kind, this.#next.apiKey);
+    this.record.end(end.kind, this.secrets());
     if (end.kind === 'failed') {
       learn(this.#gateway, this.#next, end);
       const conversation = { sent: this.call.body, answer: answerOf(end) };

@@ -42,6 +42,11 @@ export interface KeyholderOptions extends HolderSources {
   readonly secure: boolean;
   /** Who tells where a request comes from; null where nobody does. */
   readonly proxies: TrustedProxies | null;
+  /** The sessions that were signed out, at whichever gateway. */
+  readonly ended: {
+    has(id: string): Promise<boolean>;
+    add(id: string, endsAtMs: number, nowMs: number): Promise<void>;
+  };
 }
 
 interface Answer {
@@ -71,7 +76,7 @@ export class KeyholderPage implements Pages {
     this.#actions = {
       '/account/session': {
         POST: (request, record) => this.#signIn(request, record),
-        DELETE: async () => ({ body: { signed_in: false }, cookie: this.#cookies.clear() }),
+        DELETE: (request) => this.#signOut(request),
       },
       '/account/data': { GET: (request, record, origin) => this.#look(request, record, origin) },
       '/account/statement': { GET: (request, record) => this.#statement(request, record) },
@@ -122,13 +127,6 @@ export class KeyholderPage implements Pages {
   async #signIn(request: IncomingRequest, record: RequestRecord): Promise<Answer> {
     const { gateway, installationSecret } = this.#options;
     const nowMs = gateway.clock.nowMs();
-    const address = clientAddress(request, this.#options.proxies);
-    const waitMs = this.#throttle.waitMs(address, nowMs);
-    if (waitMs > 0) {
-      const retryAfterS = Math.ceil(waitMs / 1_000);
-      const message = `Too many keys were tried from this address. Try again in ${retryAfterS} s.`;
-      throw new GatewayError('rate_limit_exceeded', { message, retryAfterS });
-    }
     const body = await readBody(request, BODY_BYTES_MAX);
     if (body instanceof GatewayError) throw body;
     const sent = parseJson(body.toString());
@@ -143,15 +141,36 @@ export class KeyholderPage implements Pages {
       const cookie = this.#cookies.issue(digest, keyPrefix(text), nowMs);
       return { body: { signed_in: true }, cookie };
     } catch (error) {
-      if (error instanceof GatewayError && error.condition === 'invalid_credentials') {
-        this.#throttle.failed(address, nowMs);
-      }
+      if (error instanceof GatewayError && error.condition === 'invalid_credentials')
+        this.#noteWrongKey(request, nowMs);
       throw error;
     }
   }
 
+  /** Throws where its address has sent too many. Whoever has a key is let in all the same: many can share an address. */
+  #noteWrongKey(request: IncomingRequest, nowMs: number): void {
+    const address = clientAddress(request, this.#options.proxies);
+    const waitMs = this.#throttle.waitMs(address, nowMs);
+    if (waitMs === 0) {
+      this.#throttle.failed(address, nowMs);
+      return;
+    }
+    const retryAfterS = Math.ceil(waitMs / 1_000);
+    const message = `Too many keys were tried from this address. Try again in ${retryAfterS} s.`;
+    throw new GatewayError('rate_limit_exceeded', { message, retryAfterS });
+  }
+
+  /** The cookie is worth nothing afterwards, whoever has kept it. */
+  async #signOut(request: IncomingRequest): Promise<Answer> {
+    const { gateway, ended } = this.#options;
+    const nowMs = gateway.clock.nowMs();
+    const session = this.#cookies.read(request.headers.get('cookie'), nowMs);
+    if (session !== null) await ended.add(session.id, session.endsAtMs, nowMs).catch(storeFailed);
+    return { body: { signed_in: false }, cookie: this.#cookies.clear() };
+  }
+
   async #look(request: IncomingRequest, record: RequestRecord, origin: string | null): Promise<Answer> {
-    const session = this.#session(request);
+    const session = await this.#session(request);
     const { key } = await this.#caller(session.digest, request, record);
     const body = await lookUp(this.#options, key, session, origin);
     if (body === null) throw new GatewayError('invalid_credentials', { message: SIGN_IN });
@@ -160,7 +179,8 @@ export class KeyholderPage implements Pages {
 
   /** Of the key of the session, whatever is asked for: no other can be named. */
   async #statement(request: IncomingRequest, record: RequestRecord): Promise<Answer | Document> {
-    const { key } = await this.#caller(this.#session(request).digest, request, record);
+    const { digest } = await this.#session(request);
+    const { key } = await this.#caller(digest, request, record);
     const query = new URLSearchParams(request.target.split('?')[1] ?? '');
     const month = query.get('month') ?? '';
     if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw invalidQuery('month', 'a month like 2026-10');
@@ -182,10 +202,11 @@ export class KeyholderPage implements Pages {
     return { text, headers: ['content-type', 'text/html; charset=utf-8', 'content-security-policy', policy] };
   }
 
-  #session(request: IncomingRequest): HolderSession {
-    const session = this.#cookies.read(request.headers.get('cookie'), this.#options.gateway.clock.nowMs());
-    if (session === null) throw new GatewayError('invalid_credentials', { message: SIGN_IN });
-    return session;
+  async #session(request: IncomingRequest): Promise<HolderSession> {
+    const { gateway, ended } = this.#options;
+    const session = this.#cookies.read(request.headers.get('cookie'), gateway.clock.nowMs());
+    if (session !== null && !(await ended.has(session.id).catch(storeFailed))) return session;
+    throw new GatewayError('invalid_credentials', { message: SIGN_IN });
   }
 
   async #caller(digest: string, request: IncomingRequest, record: RequestRecord): Promise<Caller> {

@@ -1,7 +1,7 @@
 /**
  * The cookie of the key holder's page: sealed with a key that is derived from the installation's secret, so that every
- * worker and replica can open it and nobody keeps sessions. It names the digest of the secret that was posted, never the
- * secret; whether that secret still works is asked at each use.
+ * worker and replica can open it and nobody keeps sessions, only those that were signed out. It names the digest of the
+ * secret that was posted, never the secret; whether that secret still works is asked at each use.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { HOUR_MS } from '../core/time.ts';
@@ -12,8 +12,10 @@ const PATH = '/account';
 const LIFE_MS = HOUR_MS;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+const ID_BYTES = 16;
 
 export interface HolderSession {
+  readonly id: string;
   readonly digest: string;
   /** The first characters of the secret. */
   readonly prefix: string;
@@ -32,7 +34,8 @@ export class SessionCookies {
 
   /** The value of `Set-Cookie` for a session that begins now. */
   issue(digest: string, prefix: string, nowMs: number): string {
-    return this.#cookie(this.#seal({ digest, prefix, endsAtMs: nowMs + LIFE_MS }), LIFE_MS / 1_000);
+    const session = { id: randomBytes(ID_BYTES).toString('base64url'), digest, prefix, endsAtMs: nowMs + LIFE_MS };
+    return this.#cookie(this.#seal(session), LIFE_MS / 1_000);
   }
 
   /** Takes the cookie away again. */
@@ -80,8 +83,8 @@ export class SessionCookies {
 
 function sessionIn(value: unknown): HolderSession | null {
   if (!isObject(value)) return null;
-  const digest = stringAt(value, 'digest');
-  const prefix = stringAt(value, 'prefix');
+  const [id, digest, prefix] = ['id', 'digest', 'prefix'].map((name) => stringAt(value, name));
   const endsAtMs = numberAt(value, 'endsAtMs');
-  return digest === undefined || prefix === undefined || endsAtMs === undefined ? null : { digest, prefix, endsAtMs };
+  if (id === undefined || digest === undefined || prefix === undefined || endsAtMs === undefined) return null;
+  return { id, digest, prefix, endsAtMs };
 }

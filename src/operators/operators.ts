@@ -16,6 +16,7 @@ import {
   type Credential,
   type CredentialKind,
   type Operator,
+  type OperatorSetting,
   type OperatorStore,
   type OutsideIdentity,
   type Role,
@@ -67,6 +68,7 @@ export class Operators {
   readonly #options: OperatorsOptions;
   #opening: Promise<OperatorStore> | null = null;
   #prunedAtMs = 0;
+  #unauthenticated = 0;
 
   constructor(options: OperatorsOptions) {
     this.#options = options;
@@ -92,7 +94,9 @@ export class Operators {
       // Of two who come with the same link at once, one is let in.
       if ((await (await this.#store()).endCredentials(filter, this.#nowMs())) !== 1) return null;
     }
-    const { text, credential } = await this.#issue('session', operatorId, SESSION_MS, null);
+    const madeWith = found.credential.kind === 'token' ? found.credential.id : null;
+    const forMs = madeWith === null ? SESSION_MS : Math.min(SESSION_MS, found.expiresAtMs - this.#nowMs());
+    const { text, credential } = await this.#issue('session', operatorId, forMs, { madeWith });
     return { text, actor: { ...found.actor, via: 'session' }, expiresAtMs: credential.expiresAtMs };
   }
 
@@ -110,7 +114,7 @@ export class Operators {
     else if (known.role !== role) await store.changeRole(id, role, null);
     const operator = await store.operator(id);
     if (operator === null) throw new TypeError(`operator ${id} is gone`);
-    const { text, credential } = await this.#issue('session', id, SESSION_MS, null);
+    const { text, credential } = await this.#issue('session', id, SESSION_MS);
     return { text, actor: actorOf(operator, 'session'), expiresAtMs: credential.expiresAtMs };
   }
 
@@ -164,17 +168,34 @@ export class Operators {
   }
 
   issueToken(operatorId: string, expiresAtMs: number, label: string | null): Promise<IssuedSecret> {
-    return this.#issue('token', operatorId, expiresAtMs - this.#nowMs(), label);
+    return this.#issue('token', operatorId, expiresAtMs - this.#nowMs(), { label });
   }
 
   issueSignIn(operatorId: string = BUILT_IN_OWNER): Promise<IssuedSecret> {
-    return this.#issue('sign_in', operatorId, SIGN_IN_MS, null);
+    return this.#issue('sign_in', operatorId, SIGN_IN_MS);
   }
 
-  /** Whether there was such a token, not yet revoked. */
+  /** Whether there was such a token, not yet revoked. Sessions that were made with it end with it. */
   async revokeToken(operatorId: string, tokenId: string): Promise<boolean> {
     const filter = { operatorId, kinds: ['token'], id: tokenId } as const;
     return (await (await this.#store()).endCredentials(filter, this.#nowMs())) === 1;
+  }
+
+  async noteSettings(settings: readonly OperatorSetting[]): Promise<void> {
+    await (await this.#store()).noteSettings(settings);
+  }
+
+  async settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
+    return (await this.#store()).settingsOf(subject);
+  }
+
+  /** Changes that were asked for by nobody who is known, since the start. */
+  get unauthenticated(): number {
+    return this.#unauthenticated;
+  }
+
+  noteUnauthenticated(): void {
+    this.#unauthenticated += 1;
   }
 
   async record(record: Omit<AuditRecord, 'atMs'>): Promise<void> {
@@ -223,7 +244,12 @@ export class Operators {
     };
   }
 
-  async #issue(kind: CredentialKind, operatorId: string, forMs: number, label: string | null): Promise<IssuedSecret> {
+  async #issue(
+    kind: CredentialKind,
+    operatorId: string,
+    forMs: number,
+    { label = null, madeWith = null }: Partial<Pick<Credential, 'label' | 'madeWith'>> = {},
+  ): Promise<IssuedSecret> {
     const text = newSecret(kind);
     const digest = secretDigest(this.#options.installationSecret, kind, text);
     if (digest === null) throw new TypeError(`a ${kind} secret that is none`);
@@ -234,6 +260,7 @@ export class Operators {
       operatorId,
       digest,
       label,
+      madeWith,
       createdAtMs: nowMs,
       expiresAtMs: nowMs + forMs,
       endedAtMs: null,

@@ -34,6 +34,8 @@ export interface Credential {
   readonly operatorId: string;
   readonly digest: string;
   readonly label: string | null;
+  /** Of a session: the id of the token that it was made with, which it does not outlive. */
+  readonly madeWith: string | null;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   /** Revoked, signed out or exchanged. */
@@ -50,6 +52,15 @@ export interface CredentialFilter {
   readonly operatorId: string;
   readonly kinds: readonly CredentialKind[];
   readonly id?: string;
+}
+
+/** What an operator has set a field of a key or an account to. */
+export interface OperatorSetting {
+  /** The id of the key or of the account. */
+  readonly subject: string;
+  readonly field: string;
+  /** JSON. */
+  readonly value: string;
 }
 
 /** Somebody whom an OpenID Connect provider vouches for, with the role that it gives. */
@@ -142,7 +153,7 @@ export interface OperatorStore {
   revokeOperator(id: string, atMs: number): Promise<void>;
 
   createCredential(credential: Credential): Promise<void>;
-  /** Whatever its state; null where there is none. */
+  /** Whatever its state; null where there is none, or where what it was made with has ended. */
   findCredential(kind: CredentialKind, digest: string): Promise<FoundCredential | null>;
   /** Of all kinds, newest first. */
   credentials(operatorId: string): Promise<readonly Credential[]>;
@@ -154,6 +165,10 @@ export interface OperatorStore {
   append(record: AuditRecord): Promise<void>;
   /** Newest first. */
   auditTrail(query: AuditTrailQuery): Promise<readonly AuditTrailEntry[]>;
+
+  /** Each field of a subject once; what was noted of it before is replaced. */
+  noteSettings(settings: readonly OperatorSetting[]): Promise<void>;
+  settingsOf(subject: string): Promise<readonly OperatorSetting[]>;
 
   claim(claim: ReplyClaim): Promise<ClaimOutcome>;
   keepReply(name: string, reply: string): Promise<void>;

@@ -81,6 +81,14 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE gateway.alert_bases (subject text PRIMARY KEY, purchased text NOT NULL, used text NOT NULL);
    CREATE TABLE gateway.account_webhooks (account_id text PRIMARY KEY, url text NOT NULL, sealed_secret text NOT NULL);
    CREATE TABLE gateway.alert_watch (id bigint PRIMARY KEY, owner text NOT NULL, until_ms bigint NOT NULL);`,
+  `ALTER TABLE gateway.operator_credentials ADD COLUMN made_with text;
+   CREATE TABLE gateway.operator_settings (
+     subject text NOT NULL,
+     field text NOT NULL,
+     value text NOT NULL,
+     PRIMARY KEY (subject, field)
+   );
+   CREATE TABLE gateway.ended_page_sessions (id text PRIMARY KEY, ends_at_ms bigint NOT NULL);`,
 ];
 
 export async function openPostgresOperatorStore(connection: PostgresConnection): Promise<OperatorStore> {

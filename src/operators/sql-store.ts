@@ -12,6 +12,7 @@ import type {
   CredentialKind,
   FoundCredential,
   Operator,
+  OperatorSetting,
   OperatorStore,
   ReplyClaim,
   Role,
@@ -32,7 +33,10 @@ export interface SqlEngine {
 
 const OPERATOR = 'o.id, o.name, o.role, o.account_id, o.created_at_ms, o.revoked_at_ms';
 const CREDENTIAL =
-  'c.id AS credential_id, c.kind, c.operator_id, c.digest, c.label, c.created_at_ms AS made_at_ms, c.expires_at_ms, c.ended_at_ms';
+  'c.id AS credential_id, c.kind, c.operator_id, c.digest, c.label, c.made_with, c.created_at_ms AS made_at_ms, c.expires_at_ms, c.ended_at_ms';
+
+/** An import can make thousands of keys. */
+const SETTINGS_AT_ONCE = 100;
 
 export class SqlOperatorStore implements OperatorStore {
   readonly #sql: SqlEngine;
@@ -74,15 +78,16 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   async createCredential(credential: Credential): Promise<void> {
-    const { id, kind, operatorId, digest, label, createdAtMs, expiresAtMs } = credential;
+    const { id, kind, operatorId, digest, label, madeWith, createdAtMs, expiresAtMs } = credential;
     await this.#write(
-      `INSERT INTO @operator_credentials (id, kind, operator_id, digest, label, created_at_ms, expires_at_ms)
-      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      `INSERT INTO @operator_credentials (id, kind, operator_id, digest, label, made_with, created_at_ms, expires_at_ms)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
       id,
       kind,
       operatorId,
       digest,
       label,
+      madeWith,
       createdAtMs,
       expiresAtMs,
     );
@@ -91,7 +96,8 @@ export class SqlOperatorStore implements OperatorStore {
   async findCredential(kind: CredentialKind, digest: string): Promise<FoundCredential | null> {
     const [row] = await this.#read(
       `SELECT ${OPERATOR}, ${CREDENTIAL} FROM @operator_credentials c JOIN @operators o ON o.id = c.operator_id
-      WHERE c.digest = $1 AND c.kind = $2`,
+      WHERE c.digest = $1 AND c.kind = $2 AND (c.made_with IS NULL OR EXISTS (
+        SELECT 1 FROM @operator_credentials m WHERE m.id = c.made_with AND m.ended_at_ms IS NULL))`,
       digest,
       kind,
     );
@@ -172,6 +178,23 @@ export class SqlOperatorStore implements OperatorStore {
     return rows.map(entryIn);
   }
 
+  async noteSettings(settings: readonly OperatorSetting[]): Promise<void> {
+    for (let from = 0; from < settings.length; from += SETTINGS_AT_ONCE) {
+      const some = settings.slice(from, from + SETTINGS_AT_ONCE);
+      const rows = some.map((_, index) => `($${index * 3 + 1}, $${index * 3 + 2}, $${index * 3 + 3})`);
+      await this.#write(
+        `INSERT INTO @operator_settings (subject, field, value) VALUES ${rows.join(', ')}
+        ON CONFLICT (subject, field) DO UPDATE SET value = excluded.value`,
+        ...some.flatMap(({ subject, field, value }) => [subject, field, value]),
+      );
+    }
+  }
+
+  async settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
+    const rows = await this.#read('SELECT field, value FROM @operator_settings WHERE subject = $1', subject);
+    return rows.map(({ field, value }) => ({ subject, field: String(field), value: String(value) }));
+  }
+
   async claim({ name, fingerprint, atMs }: ReplyClaim): Promise<ClaimOutcome> {
     const inserted = await this.#write(
       `INSERT INTO @operator_replies (name, fingerprint, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING name`,
@@ -225,6 +248,7 @@ function credentialIn(row: Row): Credential {
     operatorId: String(row.operator_id),
     digest: String(row.digest),
     label: textIn(row.label),
+    madeWith: textIn(row.made_with),
     createdAtMs: Number(row.made_at_ms),
     expiresAtMs: Number(row.expires_at_ms),
     endedAtMs: integerIn(row.ended_at_ms),

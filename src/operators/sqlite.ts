@@ -87,6 +87,14 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE alert_bases (subject TEXT PRIMARY KEY, purchased TEXT NOT NULL, used TEXT NOT NULL) STRICT;
    CREATE TABLE account_webhooks (account_id TEXT PRIMARY KEY, url TEXT NOT NULL, sealed_secret TEXT NOT NULL) STRICT;
    CREATE TABLE alert_watch (id INTEGER PRIMARY KEY, owner TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT;`,
+  `ALTER TABLE operator_credentials ADD COLUMN made_with TEXT;
+   CREATE TABLE operator_settings (
+     subject TEXT NOT NULL,
+     field TEXT NOT NULL,
+     value TEXT NOT NULL,
+     PRIMARY KEY (subject, field)
+   ) STRICT;
+   CREATE TABLE ended_page_sessions (id TEXT PRIMARY KEY, ends_at_ms INTEGER NOT NULL) STRICT;`,
 ];
 
 export function openSqliteOperatorStore(options: SqliteOperatorStoreOptions): OperatorStore {

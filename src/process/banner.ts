@@ -1,6 +1,6 @@
 /**
- * What a start prints. Only the first start prints keys, shown once, with requests to copy; only one at a terminal prints a
- * link that signs in at the console.
+ * What a start prints. Only the first start makes and prints keys, shown once, with requests to copy, and only at a terminal
+ * or where the sandbox alone is served; only one at a terminal prints a link that signs in at the console.
  */
 import { HOW_TO_BUILD } from '../admin/console-build.ts';
 import type { AdminService } from '../admin/service.ts';

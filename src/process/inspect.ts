@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { modelReport } from '../config/model-report.ts';
 import { policyView } from '../config/settings-view.ts';
 import type { Model } from '../core/model.ts';
-import type { Catalog, Provider } from '../core/provider.ts';
+import { type Catalog, type Provider, withoutQuery } from '../core/provider.ts';
 import { addedUp, type KeyShortfall } from '../observe/shortfalls.ts';
 import type { CircuitState } from '../routing/circuit-breaker.ts';
 import type { RoutingState } from '../routing/state.ts';
@@ -75,7 +75,7 @@ function providerState(provider: Provider, catalog: Catalog, routing: RoutingSta
   return {
     name,
     kind,
-    base_url: baseUrl,
+    base_url: withoutQuery(baseUrl),
     formats,
     circuit_breaker: provider.circuitBreaker,
     credentials: apiKeys.length,

@@ -7,6 +7,7 @@ import { KeyholderPage } from '../keyholder/page.ts';
 import { ownStatement, type WrittenStatement } from '../keyholder/statement.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
 import { viewOf } from '../observe/request-log/view.ts';
+import { openOperatorData } from './operators.ts';
 import { LateRequestLogReader } from './request-log.ts';
 
 const REQUESTS_SHOWN = 50;
@@ -25,11 +26,13 @@ export function openKeyholderPage(options: {
 }): OpenedPage {
   const { gateway, ledger, settings, installationSecret } = options;
   const log = new LateRequestLogReader(settings);
+  const data = openOperatorData(settings, installationSecret, gateway.clock);
   const page = new KeyholderPage({
     gateway,
     ledger,
     installationSecret,
     proxies: options.proxies,
+    ended: data.endedPageSessions,
     secure: options.secure || settings.publicUrl?.startsWith('https:') === true,
     requests: async (keyId) => {
       if (!gateway.policy().requestLog.enabled) return null;
@@ -45,7 +48,10 @@ export function openKeyholderPage(options: {
   });
   return {
     serve: (request, response, path, origin) => page.serve(request, response, path, origin),
-    close: () => log.close(),
+    close: async () => {
+      await log.close();
+      await data.close();
+    },
   };
 }
 

@@ -2,6 +2,7 @@
 import { readdir, statfs } from 'node:fs/promises';
 import { AdminError } from '../admin/api.ts';
 import type { LastAudit } from '../alerts/audits.ts';
+import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
 import { readFileLimit } from '../config/file-limit.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
@@ -21,6 +22,8 @@ export interface MetricsSources {
   readonly audits: { readonly last: LastAudit | null };
   readonly alerts: { readonly keysBelowCost: number | null };
   readonly clock: Pick<ClockWatch, 'reading'>;
+  readonly operators: { readonly unauthenticated: number };
+  readonly ownFiles: () => OwnFiles;
 }
 
 /** Unavailable where a worker does not answer: a sum without it would look like a restart. */
@@ -41,9 +44,11 @@ export async function scrape(sources: MetricsSources): Promise<string> {
   return renderMetrics(reading);
 }
 
-async function processReading({ settings, serving, audits, alerts, clock }: MetricsSources): Promise<Reading> {
+async function processReading(sources: MetricsSources): Promise<Reading> {
+  const { settings, serving, audits, alerts, clock, operators, ownFiles } = sources;
   const { last } = audits;
   const { keysBelowCost } = alerts;
+  const { problems, certificates } = ownFiles();
   const { user, system } = process.cpuUsage();
   return {
     ...(await filesReading()),
@@ -51,6 +56,12 @@ async function processReading({ settings, serving, audits, alerts, clock }: Metr
     ...(keysBelowCost !== null && { gateway_keys_below_cost: one(keysBelowCost) }),
     ...clock.reading(),
     ...(last && { gateway_audit_ok: one(last.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(last.atMs / 1_000) }),
+    gateway_admin_unauthenticated_total: one(operators.unauthenticated),
+    gateway_reload_ok: one(problems.length === 0 ? 1 : 0),
+    gateway_certificate_expiry_timestamp_seconds: certificates.map(({ listener, endsAtMs }) => ({
+      labels: [listener],
+      value: endsAtMs / 1_000,
+    })),
     gateway_ready: one((await serving.ready()) ? 1 : 0),
     gateway_workers: one(settings.workers),
     gateway_build_info: [{ labels: [readVersion(), process.version], value: 1 }],

@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts';
 import { asStoreError } from '../ledger/errors.ts';
 import { openLogFile } from '../ledger/sqlite/wal-file.ts';
 import { Operators } from '../operators/operators.ts';
+import { EndedPageSessions } from '../operators/page-sessions.ts';
 import { type SqlEngine, SqlOperatorStore } from '../operators/sql-store.ts';
 import { openSqliteEngine } from '../operators/sqlite.ts';
 
@@ -17,6 +18,7 @@ const LOCK_TIMEOUT_MS = 5_000;
 export interface OperatorData {
   readonly operators: Operators;
   readonly alertStore: AlertStore;
+  readonly endedPageSessions: EndedPageSessions;
   close(): Promise<void>;
 }
 
@@ -35,6 +37,7 @@ export function openOperatorData(settings: Settings, installationSecret: string,
   return {
     operators: new Operators({ openStore, installationSecret, clock }),
     alertStore: new SqlAlertStore(open),
+    endedPageSessions: new EndedPageSessions(open),
     close: async () => {
       const engine = await opening?.catch(() => null);
       await engine?.close();

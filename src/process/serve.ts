@@ -4,7 +4,7 @@ import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
-import { readTls, watchTls } from '../config/tls.ts';
+import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
@@ -64,9 +64,15 @@ export interface CatalogNames {
   readonly providers: readonly string[];
   readonly models: readonly string[];
   readonly sandbox: boolean;
+  /** There are no other providers: what a key buys is simulated. */
+  readonly sandboxAlone: boolean;
   readonly requestLog: RequestLogPolicy;
   readonly alerts: AlertPolicy | null;
   readonly auditEveryMs: number | null;
+  /** Why a changed config file or certificate is not in use; empty where nothing is wrong. */
+  readonly problems: readonly string[];
+  /** Of the public listener; null where it has no certificate. */
+  readonly certificateEndsAtMs: number | null;
 }
 
 export interface Serving {
@@ -111,6 +117,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     return loaded;
   };
   let config = await load();
+  /** Why what was changed in files since is not in use. */
+  const refused: Record<'config' | 'tls', readonly string[]> = { config: [], tls: [] };
+  let certificateEndsAtMs: number | null = null;
+  const names = (): CatalogNames => ({
+    ...namesOf(config, options.sandboxUrl),
+    problems: [...refused.config, ...refused.tls],
+    certificateEndsAtMs,
+  });
+  const tell = (): void => options.onCatalog?.(names());
   const watch = watchConfig({
     file: settings.configFile,
     load,
@@ -120,18 +135,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
       config = fresh;
-      options.onCatalog?.(namesOf(fresh));
+      tell();
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
       options.onReload?.();
     },
-    onProblem: (line) => log.error({}, `the configuration was not taken, the old one stays: ${line}`),
+    onProblems: (lines) => {
+      refused.config = lines;
+      tell();
+      for (const line of lines) log.error({}, `the configuration was not taken, the old one stays: ${line}`);
+    },
     execRefreshMs: settings.execRefreshMs,
   });
   parts.defer(() => watch.close());
   const lists = watchModelLists(ledger, async () => {
     try {
       config = await load();
-      options.onCatalog?.(namesOf(config));
+      tell();
     } catch (err) {
       // The file was broken meanwhile, which its own watch tells.
       log.debug({ err }, 'newer model lists were not taken');
@@ -139,7 +158,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   await lists.look();
   parts.defer(() => lists.stop());
-  options.onCatalog?.(namesOf(config));
+  tell();
   const maintenance = await startMaintenance(ledger, {
     usageKeepMs: () => config.usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
@@ -196,6 +215,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const limits = serverLimits(config, settings, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
+  certificateEndsAtMs = tls && certificateEndMs(tls);
+  tell();
   const { installationSecret } = options;
   const proxies = trustedProxies(settings);
   const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null, proxies });
@@ -218,9 +239,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       tls,
       (pem) => {
         server.setTlsIdentity(pem);
+        certificateEndsAtMs = certificateEndMs(pem);
+        tell();
         log.info({}, 'the TLS certificate was reloaded');
       },
-      (line) => log.error({}, `the TLS certificate was not reloaded, the one in use stays: ${line}`),
+      (lines) => {
+        refused.tls = lines;
+        tell();
+        for (const line of lines) log.error({}, `the TLS certificate was not reloaded, the one in use stays: ${line}`);
+      },
     );
     parts.defer(() => tlsWatch.close());
   }
@@ -240,7 +267,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   return {
     port,
     secure: tls !== null,
-    catalog: () => namesOf(config),
+    catalog: names,
     running: async () => gateway.inFlight.running(),
     inspect: async () => inspect(config, gateway.routing, shortfalls.list(clock.nowMs())),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
@@ -288,7 +315,16 @@ function serverLimits({ limits }: Config, { workers }: Settings, log: Log): Serv
   };
 }
 
-function namesOf({ catalog, sandbox, requestLog, alerts, auditEveryMs }: Config): CatalogNames {
-  const providers = [...catalog.providers.keys()];
-  return { providers, models: [...catalog.models.keys()], sandbox, requestLog, alerts, auditEveryMs };
+function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'problems' | 'certificateEndsAtMs'> {
+  const { catalog, sandbox, requestLog, alerts, auditEveryMs } = config;
+  const providers = [...catalog.providers.values()];
+  return {
+    providers: providers.map(({ name }) => name),
+    models: [...catalog.models.keys()],
+    sandbox,
+    sandboxAlone: providers.every(({ baseUrl }) => baseUrl.startsWith(sandboxUrl)),
+    requestLog,
+    alerts,
+    auditEveryMs,
+  };
 }

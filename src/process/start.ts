@@ -11,11 +11,12 @@ import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { publicOrigin } from '../admin/view.ts';
 import { Alerts } from '../alerts/alerts.ts';
 import { Audits } from '../alerts/audits.ts';
+import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import type { Environment } from '../config/settings.ts';
 import { settingsView } from '../config/settings-view.ts';
-import { readTls, watchTls } from '../config/tls.ts';
+import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
@@ -30,6 +31,7 @@ import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
 import { openOperatorData } from './operators.ts';
+import { watchCertificates } from './own-certificates.ts';
 import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
@@ -134,6 +136,18 @@ export async function startGateway(
   parts.defer(() => clockWatch.close());
   const data = openOperatorData(settings, secret, clock);
   parts.defer(() => data.close());
+  const { adminTls } = settings;
+  const adminPem = adminTls && (await readTls(adminTls));
+  const adminFiles = { problems: [] as readonly string[], endsAtMs: adminPem && certificateEndMs(adminPem) };
+  const ownFiles = (): OwnFiles => {
+    const { problems, certificateEndsAtMs } = serving.catalog();
+    const ends = { public: certificateEndsAtMs, admin: adminFiles.endsAtMs };
+    const certificates = (['public', 'admin'] as const).flatMap((listener) => {
+      const endsAtMs = ends[listener];
+      return endsAtMs === null ? [] : [{ listener, endsAtMs }];
+    });
+    return { problems: [...problems, ...adminFiles.problems], certificates };
+  };
   const alerts = new Alerts({
     store: data.alertStore,
     ledger,
@@ -141,6 +155,7 @@ export async function startGateway(
     policy: () => serving.catalog().alerts,
     providers: async () => (await serving.inspect()).providers,
     shortfalls: async () => (await serving.inspect()).shortfalls,
+    ownFiles,
     installationSecret: secret,
     log,
     nowMs: () => clock.nowMs(),
@@ -161,8 +176,6 @@ export async function startGateway(
   const gatewayOrigin = settings.publicUrl ?? origin;
   const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
   parts.defer(() => playground.close());
-  const { adminTls } = settings;
-  const adminPem = adminTls && (await readTls(adminTls));
   let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, adminTls !== null);
   const admin = new AdminService({
     ledger,
@@ -200,7 +213,8 @@ export async function startGateway(
     known: () => serving.catalog(),
     requests: new Requests(kept.reader, () => serving.running()),
     ready: () => serving.ready(),
-    metrics: () => scrape({ settings, serving, ledger, audits, alerts, clock: clockWatch }),
+    metrics: () =>
+      scrape({ settings, serving, ledger, audits, alerts, clock: clockWatch, operators: data.operators, ownFiles }),
   });
   const onSocket = new AdminServer(admin, { secret: null, log });
   const socket = await listenOnSocket(onSocket.server, settings.dataDir, () => onSocket.close());
@@ -224,10 +238,18 @@ export async function startGateway(
       adminPem,
       (pem) => {
         adminPort.setTlsIdentity(pem);
+        adminFiles.endsAtMs = certificateEndMs(pem);
         log.info({}, "the TLS certificate of the operator's listener was reloaded");
       },
-      (line) =>
-        log.error({}, `the TLS certificate of the operator's listener was not reloaded, the one in use stays: ${line}`),
+      (lines) => {
+        adminFiles.problems = lines;
+        for (const line of lines) {
+          log.error(
+            {},
+            `the TLS certificate of the operator's listener was not reloaded, the one in use stays: ${line}`,
+          );
+        }
+      },
     );
     parts.defer(() => watch.close());
   } else if (!isLoopback(settings.adminHost) && !settings.adminProxy) {
@@ -237,12 +259,20 @@ export async function startGateway(
     );
   }
 
+  parts.use(
+    watchCertificates(
+      () => ownFiles().certificates,
+      () => clock.nowMs(),
+      log,
+    ),
+  );
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
-  const keys = (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  // What is not a terminal may be a log, and a link that signs in belongs in none.
+  const { sandbox: withSandbox, sandboxAlone } = serving.catalog();
+  // What is not a terminal may be a log, and neither a key that costs money nor a link that signs in belongs in one.
+  const showsKeys = terminal || sandboxAlone;
+  const keys = showsKeys && (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
   const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
-  const { sandbox: withSandbox } = serving.catalog();
   const info = {
     origin,
     dataDir: settings.dataDir,

@@ -72,9 +72,12 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     providers: [],
     models: [],
     sandbox: false,
+    sandboxAlone: false,
     requestLog: requestLogOf(),
     alerts: null,
     auditEveryMs: null,
+    problems: [],
+    certificateEndsAtMs: null,
   };
   const workers: ServingWorker[] = [];
   let state: 'starting' | 'serving' | 'ending' = 'starting';

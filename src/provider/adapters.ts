@@ -191,22 +191,3 @@ export function modelListOf(provider: Provider, apiKey: string | null): ModelLis
     listsTargets: adapter.listsTargets,
   };
 }
-
-const SECRET_OPTION = /key|secret|token|password|credential/i;
-
-/** The gateway's own credentials at a provider, never to be repeated to a client. */
-export function secretsOf({ apiKeys, options, network }: Provider): readonly string[] {
-  return [...apiKeys, ...secretsIn(options), ...passwordOf(network.proxy)];
-}
-
-function passwordOf(proxy: string | null): readonly string[] {
-  const password = proxy === null ? '' : decodeURIComponent(new URL(proxy).password);
-  return password === '' ? [] : [password];
-}
-
-function secretsIn(options: object): readonly string[] {
-  return Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
-    if (typeof value === 'object' && value !== null) return secretsIn(value);
-    return typeof value === 'string' && SECRET_OPTION.test(name) ? [value] : [];
-  });
-}

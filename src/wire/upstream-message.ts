@@ -3,6 +3,8 @@
 /** How far a message is looked at. */
 const EXAMINED_CHARACTERS_MAX = 8_192;
 const MESSAGE_CHARACTERS_MAX = 2_000;
+/** Fewer characters say little about a secret, and an ordinary text may end with them. */
+const BEGINNING_CHARACTERS_MIN = 8;
 const REDACTED = '[redacted]';
 
 const CONTEXT_LENGTH =
@@ -25,12 +27,20 @@ const OPAQUE = [
 /** The text without the gateway's own upstream credentials and without anything that looks like a credential. */
 export function redact(text: string, secrets: readonly string[] = []): string {
   let out = text.slice(0, EXAMINED_CHARACTERS_MAX);
-  for (const secret of secrets) if (secret !== '') out = out.replaceAll(secret, REDACTED);
+  for (const secret of secrets) if (secret !== '') out = withoutBeginning(out.replaceAll(secret, REDACTED), secret);
   return out
     .replace(/\b(?:sk|key)[-_][\w\-.*]{8,200}/g, (word) => (/[\d*]/.test(word) ? REDACTED : word))
     .replace(/\bBearer [\w\-.*+/=]{8,1000}/g, REDACTED)
     .replace(/[\w-]{16,}/g, (word) => (isOpaque(word) ? REDACTED : word))
     .slice(0, MESSAGE_CHARACTERS_MAX);
+}
+
+/** Where a text was cut in the middle of a secret, it ends with the beginning of it. */
+function withoutBeginning(text: string, secret: string): string {
+  for (let length = secret.length - 1; length >= BEGINNING_CHARACTERS_MIN; length--) {
+    if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED;
+  }
+  return text;
 }
 
 function isOpaque(word: string): boolean {

@@ -549,6 +549,7 @@ describe('the console', { skip }, () => {
     await writeFile(join(dataDir, 'ca.pem'), certificate.cert);
     const config = `alerts:
   allow_private: true
+  accounts_allow_private: true
   ca: ${join(dataDir, 'ca.pem')}
   webhooks: [{ name: ops, url: "${receiver.url}", secret: "\${ALERT_SECRET}" }]
 `;

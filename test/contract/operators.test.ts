@@ -49,6 +49,7 @@ function credential(id: string, given: Partial<Credential> = {}): Credential {
     operatorId: 'op_ann',
     digest: `digest of ${id}`,
     label: null,
+    madeWith: null,
     createdAtMs: 10,
     expiresAtMs: 100,
     endedAtMs: null,
@@ -122,6 +123,41 @@ for (const [name, fresh] of Object.entries(ENGINES)) {
       assert.deepEqual([after?.credential.endedAtMs, after?.operator.revokedAtMs], [30, 30]);
       await store.pruneCredentials(31);
       assert.deepEqual(await other.credentials('op_ann'), []);
+    });
+
+    test('finds a session no more once the token that it was made with has ended', async (t) => {
+      const { open } = await fresh();
+      const [store, other] = [await open(), await open()];
+      t.after(() => Promise.all([store.close(), other.close()]));
+      await store.createOperator(ANN);
+      for (const id of ['tok_1', 'tok_2']) await store.createCredential(credential(id));
+      await store.createCredential(credential('ses_1', { kind: 'session', madeWith: 'tok_1' }));
+      await store.createCredential(credential('ses_2', { kind: 'session', madeWith: 'tok_2' }));
+      await store.createCredential(credential('ses_3', { kind: 'session' }));
+      await store.endCredentials({ operatorId: 'op_ann', kinds: ['token'], id: 'tok_1' }, 20);
+      // One that signed in while the token was being revoked.
+      await store.createCredential(credential('ses_4', { kind: 'session', madeWith: 'tok_1' }));
+      const found = ['ses_1', 'ses_2', 'ses_3', 'ses_4'].map((id) =>
+        other.findCredential('session', `digest of ${id}`),
+      );
+      const ids = (await Promise.all(found)).map((session) => session?.credential.id ?? null);
+      assert.deepEqual(ids, [null, 'ses_2', 'ses_3', null]);
+    });
+
+    test('notes what operators set, the last value of each field, however many at once', async (t) => {
+      const { open } = await fresh();
+      const [store, other] = [await open(), await open()];
+      t.after(() => Promise.all([store.close(), other.close()]));
+      const setting = (subject: string, field: string, value: string) => ({ subject, field, value });
+      const many = Array.from({ length: 250 }, (_, index) => setting(`key_${index}`, 'rpmLimit', String(index)));
+      await store.noteSettings(many);
+      await store.noteSettings([setting('key_7', 'rpmLimit', '5'), setting('key_7', 'models', '["a"]')]);
+      assert.deepEqual(
+        (await other.settingsOf('key_7')).toSorted((one, two) => one.field.localeCompare(two.field)),
+        [setting('key_7', 'models', '["a"]'), setting('key_7', 'rpmLimit', '5')],
+      );
+      assert.deepEqual(await other.settingsOf('key_249'), [setting('key_249', 'rpmLimit', '249')]);
+      assert.deepEqual(await other.settingsOf('key_none'), []);
     });
 
     test('keeps the trail in order, finds entries by what is asked, and refuses to change one', async (t) => {

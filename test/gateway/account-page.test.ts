@@ -1,6 +1,8 @@
 /** The key holder's page: signed in by posting the key once, for an hour, about this key and no other. */
 import assert from 'node:assert/strict';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -251,6 +253,28 @@ describe("the key holder's page", () => {
     assert.match(out.headers.get('set-cookie') ?? '', /^gateway_account=; .*Max-Age=0/);
   });
 
+  test('a cookie is worth nothing after the sign-out, at every gateway of the store; others of the key go on', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+    const config = 'account_page: true\n';
+    const signedIn = async (origin: string, key: string): Promise<string> => {
+      const answer = await call(`${origin}/account/session`, { body: { key } });
+      return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+    };
+    const asked = async (origin: string, path: string, cookie: string): Promise<number> =>
+      (await call(`${origin}/account/${path}`, { headers: { cookie } })).status;
+    const first = await startedGateway({ dataDir, config });
+    const { key } = await first.creditKey();
+    const [kept, other] = [await signedIn(first.origin, key), await signedIn(first.origin, key)];
+    const out = await call(`${first.origin}/account/session`, { method: 'DELETE', headers: { cookie: kept } });
+    assert.equal(out.status, 200);
+    const statement = `statement?month=${thisMonth()}`;
+    assert.deepEqual([await asked(first.origin, 'data', kept), await asked(first.origin, statement, kept)], [401, 401]);
+    assert.equal(await asked(first.origin, 'data', other), 200);
+    await first.stop();
+    await using second = await startedGateway({ dataDir, config });
+    assert.deepEqual([await asked(second.origin, 'data', kept), await asked(second.origin, 'data', other)], [401, 200]);
+  });
+
   test('bad input is refused in plain words', async () => {
     const post = (body: unknown, headers = {}): Promise<Response> => call(address('/session'), { body, headers });
     assert.equal((await post({})).status, 400);
@@ -284,6 +308,9 @@ describe("the key holder's page", () => {
       if (answer.status === 429) assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
     }
     assert.deepEqual(statuses, [...Array(10).fill(401), 429, 429]);
+    const { key } = await own.creditKey();
+    const answer = await call(`${own.origin}/account/session`, { body: { key } });
+    assert.equal(answer.status, 200, 'whoever has a key at this address is let in');
   });
 
   test('[R74] off by default, and no route then', async () => {

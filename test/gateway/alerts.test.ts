@@ -22,6 +22,7 @@ describe('alerts', () => {
     writeFileSync(ca, certificate.cert);
     const config = `alerts:
   allow_private: true
+  accounts_allow_private: true
   ca: ${ca}
   webhooks: [{ name: ops, url: "${operator.url}", secret: "\${ALERT_SECRET}" }]
 `;

@@ -314,4 +314,16 @@ describe('what a start prints', () => {
     await second.stop();
     await first[Symbol.asyncDispose]();
   });
+
+  test('[F55] a first start with a real provider prints keys at a terminal only; elsewhere a command makes them', async () => {
+    const config = 'providers: { up: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: x } }\n';
+    const collected = await startedGateway({ config });
+    const text = collected.printed.join('\n');
+    assert.doesNotMatch(text, /mg_[a-z]_|token=/);
+    assert.match(text, /Create one: npx gateway keys create --mode credit --credit 5/);
+    assert.deepEqual(await collected.admin.listKeys(), [], 'a key that nobody has seen is of no use');
+    await collected.stop();
+    await using atTerminal = await startedGateway({ dataDir: collected.dataDir, config, terminal: true });
+    assert.equal(new Set(atTerminal.printed.join('\n').match(/mg_[ct]_[0-9A-Za-z]{40}/g)).size, 2);
+  });
 });

@@ -66,6 +66,7 @@ before(async () => {
     // The lean transport has no TLS.
     env: { GATEWAY_HTTP: 'node' },
     log: lines.log,
+    terminal: true,
   });
   key = await gateway.creditKey();
 });

@@ -7,8 +7,19 @@ const BYTES = 'test/gateway/upstream/bytes.test.ts';
 export const WIRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'redaction: the gateway’s own credentials pass',
-    edits: [['wire/upstream-message.ts', "if (secret !== '') out = out.replaceAll(secret, REDACTED);", 'void secret;']],
+    edits: [
+      [
+        'wire/upstream-message.ts',
+        "if (secret !== '') out = withoutBeginning(out.replaceAll(secret, REDACTED), secret);",
+        'void secret;',
+      ],
+    ],
     tests: [['test/unit/provider/failure.test.ts']],
+  },
+  {
+    name: 'redaction: values of a provider’s headers pass',
+    edits: [['provider/secrets.ts', 'if (HARMLESS_NAME.test(lowerName)) return [];', 'if (lowerName) return [];']],
+    tests: [['test/unit/provider/secrets.test.ts'], ['test/gateway/requests/secrets.test.ts']],
   },
   {
     name: 'redaction: what looks like a credential passes',

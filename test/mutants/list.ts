@@ -2,6 +2,7 @@
  * Ways to break the product on purpose. Each must be noticed by the tests that it names, or a real mistake of the same kind
  * would not be noticed either. The ledger on SQLite has more of them, in `test/simulation/mutations.ts`.
  */
+import { ACCESS_MUTANTS } from './list-access.ts';
 import { EXCHANGE_MUTANTS } from './list-exchange.ts';
 import { HOLD_MUTANTS } from './list-holds.ts';
 import { HTTP_MUTANTS } from './list-http.ts';
@@ -28,4 +29,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...PRICE_MUTANTS,
   ...HOLD_MUTANTS,
   ...HTTP_MUTANTS,
+  ...ACCESS_MUTANTS,
 ];

@@ -34,8 +34,8 @@ export function certificateOfLocalhost(): Certificate {
   return certificateOf('localhost');
 }
 
-/** For that name, or IPv4 address, and no other; it is its own authority. */
-export function certificateOf(host: string): Certificate {
+/** For that name, or IPv4 address, and no other, until the beginning of a year; it is its own authority. */
+export function certificateOf(host: string, untilYear = 2120): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const name = sequence(set(sequence(COMMON_NAME, der(0x0c, Buffer.from(host)))));
   const altNames = sequence(
@@ -46,7 +46,7 @@ export function certificateOf(host: string): Certificate {
     integer(1),
     ECDSA_WITH_SHA256,
     name,
-    sequence(time(2020), time(2120)),
+    sequence(time(2020), time(untilYear)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     context(

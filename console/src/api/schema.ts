@@ -376,6 +376,8 @@ export interface paths {
             | 'audit.failed'
             | 'charge.shortfall'
             | 'spend.below_cost'
+            | 'reload.refused'
+            | 'certificate.expiring'
             | 'alert.test';
         };
       };
@@ -1831,6 +1833,8 @@ export interface components {
         | 'audit.failed'
         | 'charge.shortfall'
         | 'spend.below_cost'
+        | 'reload.refused'
+        | 'certificate.expiring'
         | 'alert.test';
     };
     /** AlertDelivery */
@@ -1855,6 +1859,8 @@ export interface components {
         | 'audit.failed'
         | 'charge.shortfall'
         | 'spend.below_cost'
+        | 'reload.refused'
+        | 'certificate.expiring'
         | 'alert.test';
     };
     /** AlertDeliveryList */
@@ -2132,6 +2138,7 @@ export interface components {
     };
     /** DoctorReport */
     DoctorReport: {
+      certificates: components['schemas']['Check'];
       config: components['schemas']['Check'];
       data_folder: components['schemas']['Check'];
       models: {

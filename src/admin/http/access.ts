@@ -11,14 +11,14 @@ import type { TrustedProxies } from '../../core/client-address.ts';
 import { builtInOwner, type Operators } from '../../operators/operators.ts';
 import type { Actor, Caller } from '../../operators/port.ts';
 import { AdminError } from '../api.ts';
-import { isConsolePath } from './console.ts';
+import { isOfConsole } from './console.ts';
 import type { AdminApp } from './framework.ts';
 import { addSessions, endSession, requireCsrfToken, sessionOf } from './session.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller;
-    /** A credential was sent, and it was wrong: the caller's address may not try for ever. */
+    /** A credential was sent, and it was wrong. Throws where the caller's address has sent too many of these. */
     wrongCredential(): Promise<void>;
     /** For what goes on for long: whether the caller may still have it. */
     stillAllowed(): Promise<boolean>;
@@ -39,7 +39,10 @@ export interface AccessOptions {
 }
 
 const LOCALHOST = 'localhost';
-/** Beyond it, an address waits for the end of the minute: a secret is not to be had by trying. */
+/**
+ * Beyond it, an address is refused with a 429 until the minute is over. A right credential is served all the same: many can
+ * share an address, and one of them must not lock the others out. All are longer than anybody can try.
+ */
 const WRONG_CREDENTIALS_PER_MINUTE = 30;
 const USER_AGENT_CHARACTERS_MAX = 200;
 /** Whoever has the token for the metrics, which opens nothing else. */
@@ -62,22 +65,21 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
     });
     return;
   }
-  const wrongCredentials = app.createRateLimit({ max: WRONG_CREDENTIALS_PER_MINUTE - 1, timeWindow: 60_000 });
+  const wrongCredentials = app.createRateLimit({ max: WRONG_CREDENTIALS_PER_MINUTE, timeWindow: 60_000 });
   app.addHook('onRequest', async (request, reply) => {
     const { access, roles, action } = request.routeOptions.config;
     if (access === 'open') return;
+    const ofConsole = isOfConsole(request);
     // Whoever scrapes has a name of its own for this machine, and its credential is what no web page has.
     if (access !== 'metrics') requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
-    if (options.browsers === false && (isConsolePath(request.url) || action === 'session.create')) throw noBrowsers();
-    // The console is for everybody; signing in is too, but not for ever.
-    if ((roles === 'public' && action === undefined) || isConsolePath(request.url)) return;
-    const tried = await wrongCredentials(request, { increment: false });
-    if (!tried.isAllowed && tried.isExceeded) throw tooManyTries(reply, tried.ttlInSeconds);
+    if (options.browsers === false && (ofConsole || action === 'session.create')) throw noBrowsers();
     request.wrongCredential = async () => {
-      await wrongCredentials(request);
+      const tried = await wrongCredentials(request);
+      if (!tried.isAllowed && tried.isExceeded) throw tooManyTries(reply, tried.ttlInSeconds);
     };
-    if (roles === 'public') return;
+    // The console is for everybody, and signing in is too.
+    if (roles === 'public' || ofConsole) return;
     const actor = await identify(request, options, operators);
     request.stillAllowed = async () => {
       const now = await identify(request, options, operators);
@@ -85,9 +87,9 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
       return now !== null && now.accountId === actor?.accountId && (roles?.includes(now.role) ?? false);
     };
     if (actor === null) {
-      if (request.headers.authorization !== undefined || sessionOf(request) !== null) await request.wrongCredential();
       // The browser forgets it, and so does not come with it again.
       if (sessionOf(request) !== null) endSession(reply);
+      if (request.headers.authorization !== undefined || sessionOf(request) !== null) await request.wrongCredential();
       void reply.header('www-authenticate', 'Bearer');
       throw new AdminError(
         'unauthorized',

@@ -10,7 +10,7 @@ import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
 import { type AccessOptions, addAccessControl, clientAddress, overTcp } from './access.ts';
 import { addAuditTrail } from './audit.ts';
-import { Console, isConsolePath } from './console.ts';
+import { Console, isOfConsole } from './console.ts';
 import { asAdminError } from './errors.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
 import { addIdempotency } from './idempotency.ts';
@@ -42,7 +42,7 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
     request.refusal = asAdminError(error);
     refuse(error, request, reply, log);
   });
-  addAuditTrail(app, service);
+  addAuditTrail(app, service, log);
   app.addHook('onRequest', async (request, reply) => {
     void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' });
   });
@@ -68,7 +68,7 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
   await console.addTo(app);
   const table = new RouteTable(app);
   app.setNotFoundHandler((request, reply) => {
-    if (isConsolePath(request.url)) console.serve(request, reply);
+    if (isOfConsole(request)) console.serve(request, reply);
     else table.refuseUnknown(request, reply);
   });
   // Nothing can be called so, and PostgreSQL fails where it is asked.

@@ -1,9 +1,12 @@
 /**
- * What the service itself does not get to record: a change that is refused before it, for its role, its token or its input.
- * An answer is sent when its entry is written.
+ * What the service itself does not get to record: a change that is refused before it, for its role or its input. An answer is
+ * sent when its entry is written. Whoever has not proved who it is leaves no entry: the trail only grows, and anybody could
+ * fill it. Such requests are counted, and a refused sign-in is logged.
  */
 import type { FastifyRequest } from 'fastify';
+import type { Log } from '../../core/log.ts';
 import type { AdminError } from '../api.ts';
+import { withoutSecrets } from '../audit-trail.ts';
 import type { AdminService } from '../service.ts';
 import type { AdminApp } from './framework.ts';
 
@@ -15,14 +18,22 @@ declare module 'fastify' {
   }
 }
 
-export function addAuditTrail(app: AdminApp, service: AdminService): void {
+export function addAuditTrail(app: AdminApp, service: AdminService, log: Log): void {
   app.decorateRequest('recorded', false);
   app.decorateRequest('refusal', null);
   app.addHook('onSend', async (request, { statusCode }) => {
     const { action } = request.routeOptions.config;
+    if (action === undefined || request.recorded) return;
+    const { refusal, caller } = request;
+    if (caller.actor === null) {
+      service.access.noteUnauthenticated();
+      if (action !== 'session.create' || refusal?.code !== 'unauthorized') return;
+      const { address, requestId } = caller.from;
+      log.warn({ address, requestId, reason: withoutSecrets(refusal.message) }, 'a sign-in of an operator was refused');
+      return;
+    }
     // Of those who are made to wait there may be any number.
-    if (action === undefined || request.recorded || statusCode === 429) return;
-    const { refusal } = request;
+    if (statusCode === 429) return;
     const params = Object.values((request.params ?? {}) as Readonly<Record<string, string>>);
     const change = { action, target: params[0] ?? null };
     const trail = acting(service, request).trail;

@@ -15,9 +15,12 @@ import type { AdminApp } from './framework.ts';
 const PUBLIC = { config: { roles: 'public' }, schema: { hide: true } } as const;
 const NONCE_PLACE = '__CSP_NONCE__';
 
-/** Whether the path belongs to the console and not to the API or to a probe. */
-export function isConsolePath(url: string): boolean {
-  return !/^\/(admin|metrics|healthz|readyz)(?:[/?]|$)/.test(url);
+/**
+ * Whether it asks for a page or a file of the console and not for the API or a probe. The route that serves it says so: a
+ * path can be written in many ways (`/%61dmin`), and the router knows them all.
+ */
+export function isOfConsole({ is404, url, routeOptions }: FastifyRequest): boolean {
+  return !/^\/(admin|metrics|healthz|readyz)(?:[/?]|$)/.test(is404 ? url : (routeOptions.url ?? url));
 }
 
 /** Serves the page for its own paths (`/keys/key_1`) too: which of them exist, the page knows. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { Type } from '../../lib/schema-builder.ts';
+import type { Actor } from '../../operators/port.ts';
 import { AdminError } from '../api.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
@@ -23,7 +24,10 @@ const RequestPath = Type.Object({ id: Type.String() });
 const POLL_MS = 500;
 /** A proxy in between closes what is silent for long. */
 const SIGN_OF_LIFE_MS = 15_000;
+/** Of the operators, and as many of all account-admins together: neither can take the places of the others. */
 const STREAMS_MAX = 20;
+/** Of one account, however many administer it. */
+const STREAMS_OF_ACCOUNT_MAX = 4;
 
 export function addRequestRoutes(app: AdminApp, service: AdminService): void {
   app.get(
@@ -79,7 +83,9 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
       },
     },
     async (request, reply) =>
-      streams.serve(acting(service, request).requests, request.query, reply, () => request.stillAllowed()),
+      streams.serve(acting(service, request).requests, request.query, reply, request.caller.actor, () =>
+        request.stillAllowed(),
+      ),
   );
 
   app.get(
@@ -109,9 +115,13 @@ export function addRequestRoutes(app: AdminApp, service: AdminService): void {
   );
 }
 
+/** In the place of an account, where operators read. */
+const OPERATORS_OWN = '';
+
 class RequestStreams {
   readonly #closed = new AbortController();
-  #open = 0;
+  /** By the account of those who read. */
+  readonly #open = new Map<string, number>();
 
   close(): void {
     this.#closed.abort();
@@ -122,17 +132,31 @@ class RequestStreams {
     requests: Requests,
     query: View<typeof RequestStreamQuery>,
     reply: FastifyReply,
+    actor: Actor | null,
     allowed: () => Promise<boolean>,
   ): Promise<void> {
-    if (this.#open >= STREAMS_MAX) {
-      throw new AdminError('rate_limited', `${STREAMS_MAX} streams are open already: close one of them first`);
-    }
-    this.#open += 1;
+    const account = actor?.role === 'account-admin' ? String(actor.accountId) : OPERATORS_OWN;
+    this.#requirePlace(account);
+    this.#count(account, 1);
     try {
       await this.#follow(requests, query, reply, allowed);
     } finally {
-      this.#open -= 1;
+      this.#count(account, -1);
     }
+  }
+
+  #requirePlace(account: string): void {
+    const own = this.#open.get(account) ?? 0;
+    if (account !== OPERATORS_OWN && own >= STREAMS_OF_ACCOUNT_MAX) throw allTaken(STREAMS_OF_ACCOUNT_MAX);
+    const operators = this.#open.get(OPERATORS_OWN) ?? 0;
+    const all = [...this.#open.values()].reduce((sum, count) => sum + count, 0);
+    if ((account === OPERATORS_OWN ? operators : all - operators) >= STREAMS_MAX) throw allTaken(STREAMS_MAX);
+  }
+
+  #count(account: string, change: 1 | -1): void {
+    const open = (this.#open.get(account) ?? 0) + change;
+    if (open === 0) this.#open.delete(account);
+    else this.#open.set(account, open);
   }
 
   async #follow(
@@ -174,6 +198,10 @@ class RequestStreams {
       raw.end();
     }
   }
+}
+
+function allTaken(max: number): AdminError {
+  return new AdminError('rate_limited', `${max} streams are open already: close one of them first`);
 }
 
 function headersOf(reply: FastifyReply): Record<string, string> {

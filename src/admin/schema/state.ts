@@ -139,6 +139,7 @@ export const DoctorReport = Type.Object(
     data_folder: Check,
     store: Check,
     open_files: Check,
+    certificates: Check,
     providers: Type.Array(
       Type.Object({
         name: Type.String(),

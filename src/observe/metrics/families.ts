@@ -130,6 +130,12 @@ export const FAMILIES = {
   ),
   gateway_clock_jumps_total: counter('How often the clock of the machine jumped ahead by more than a second.', []),
   gateway_clock_ahead_seconds: gauge('How far the time of the gateway is ahead of a clock that was set back.', []),
+  gateway_admin_unauthenticated_total: counter(
+    'Changes and sign-ins on the admin port that were refused because nobody proved who asks.',
+    [],
+  ),
+  gateway_reload_ok: gauge('0 while a changed config file or certificate cannot be taken into use.', []),
+  gateway_certificate_expiry_timestamp_seconds: gauge('When the certificate of a listener expires.', ['listener']),
   gateway_ready: gauge('1 while /readyz is a 200.', []),
   gateway_data_disk_free_bytes: gauge('Free space where the data folder is.', []),
   gateway_data_disk_bytes: gauge('All space there.', []),

@@ -82,3 +82,49 @@ test('no credential, no prompt and no answer is in the log of the process or in 
   const lines = written.split('\n').filter((line) => line.includes('"requestId"'));
   for (const line of lines) assert.ok((JSON.parse(line) as { keyId?: string }).keyId === key.id, line);
 });
+
+test("[F20] no value of a provider's headers is in an answer, the log of the process or the request log", async () => {
+  let written = '';
+  const log = openLog('debug', {
+    write: (line) => {
+      written += line;
+    },
+  });
+  const planted = ['tenant-of-acme', 'swordfish', 'marzipan seven'];
+  const basic = `Basic ${Buffer.from(`gate:${planted[2]}`).toString('base64')}`;
+  const headers = {
+    'x-tenant': planted[0],
+    'x-auth': planted[1],
+    'x-proxy-authorization': basic,
+    'x-debug': 'true',
+  };
+  await using scripted = await scriptedGateway({ log, provider: { circuit_breaker: false, headers } });
+  const { gateway, first } = scripted;
+  const key = await gateway.creditKey();
+  const quoting = `It is true that ${planted.join(', ')} and ${basic} may not`;
+  const error = { message: quoting };
+  let answers = '';
+  for (const status of [200, 400, 401, 404, 500]) {
+    for (const stream of [false, true]) {
+      first.answer = (call) => {
+        const said = { 'x-request-id': `prov-${planted[0]}` };
+        if (stream && status === 200) call.stream([`data: ${JSON.stringify({ error })}\n\n`]);
+        else call.reply(status, { error }, said);
+      };
+      const client = new ClientStream(key, 'chat', SPEECH.chat.request({ stream })).read();
+      answers += `${JSON.stringify((await client.begun).headers)}${(await client.ended).text}`;
+    }
+  }
+  await gateway.stop();
+  const stored = readFileSync(requestLogFile(gateway.dataDir), 'latin1');
+  assert.match(answers, /It is true that \[redacted\], \[redacted\], \[redacted\]/);
+  for (const [name, text] of [
+    ['an answer', answers],
+    ['the log of the process', written],
+    ['the request log', stored],
+  ] as const) {
+    for (const secret of [...planted, basic.slice(6)]) {
+      assert.equal(text.includes(secret), false, `${name} has ${secret}`);
+    }
+  }
+});

@@ -270,6 +270,81 @@ describe('an account-admin', () => {
     assert.equal((await send('POST', `/accounts/${all.top}/keys`, { key: own.key })).status, 200);
   });
 
+  test('makes what an operator has set tighter, and takes that back, but never looser than the operator had it', async (t) => {
+    const all = await world(t);
+    const authorization = `Bearer ${await all.token('account-admin', all.top)}`;
+    const patch = async (path: string, body: object) => {
+      const answer = await all.send('PATCH', path, { headers: { authorization }, body });
+      return answer.status === 200 ? 200 : `${answer.status} ${answer.body.error.message.split(':')[0]}`;
+    };
+    const { account } = await all.make('own');
+    const limits = { rpm_limit: 60, models: ['a/*', 'b/one'], addresses: ['10.0.0.0/8'], expires_at: '2026-06-01' };
+    const { id } = await all.service.createKey({ mode: 'credit', account, ...limits, cap: '5', period: 'day' });
+    const lone = await all.service.createKey({ mode: 'credit', tpm_limit: 1_000 });
+    await all.service.accounts.addKey(account, { key: lone.id });
+    await all.service.accounts.change(account, { credit_cap: '10/month', parallel_limit: 4 });
+    const key = `/keys/${id}`;
+    for (const [path, body, expected] of [
+      [key, { rpm_limit: 61 }, '403 rpm_limit'],
+      [key, { rpm_limit: 'none' }, '403 rpm_limit'],
+      [key, { rpm_limit: 10 }, 200],
+      [key, { rpm_limit: 60 }, 200],
+      [key, { models: 'all' }, '403 models'],
+      [key, { models: ['*'] }, '403 models'],
+      [key, { models: ['a/*', 'c/two'] }, '403 models'],
+      [key, { models: ['a/three', 'b/one'] }, 200],
+      [key, { models: ['a/*'] }, 200],
+      [key, { addresses: 'any' }, '403 addresses'],
+      [key, { addresses: ['10.1.2.3', '11.0.0.1'] }, '403 addresses'],
+      [key, { addresses: ['10.1.2.3'] }, 200],
+      [key, { expires_at: 'never' }, '403 expires_at'],
+      [key, { expires_at: '2026-05-01' }, 200],
+      [key, { cap: '6' }, '403 cap'],
+      [key, { cap: 'none' }, '403 cap'],
+      [key, { period: 'month' }, '403 period'],
+      [key, { cap: '4' }, 200],
+      [key, { label: 'renamed', tpm_limit: 5, output_limit: 7 }, 200],
+      [key, { tpm_limit: 'none', output_limit: 70 }, 200],
+      [`/keys/${lone.id}`, { tpm_limit: 1_001 }, '403 tpm_limit'],
+      [`/accounts/${account}`, { credit_cap: '11/month' }, '403 credit_cap'],
+      [`/accounts/${account}`, { credit_cap: '10/day' }, '403 credit_cap'],
+      [`/accounts/${account}`, { credit_cap: 'none' }, '403 credit_cap'],
+      [`/accounts/${account}`, { credit_cap: '9.5/month', parallel_limit: 3, token_cap: '100/day' }, 200],
+      [`/accounts/${account}`, { token_cap: 'none', parallel_limit: 4 }, 200],
+      [`/accounts/${account}`, { parallel_limit: 5 }, '403 parallel_limit'],
+    ] as const) {
+      assert.equal(await patch(path, body), expected, `${path} ${JSON.stringify(body)}`);
+    }
+    await all.service.changeKey(id, { rpm_limit: 'none', cap: 'none' });
+    assert.equal(await patch(key, { rpm_limit: 500, cap: '50', period: 'month' }), 200, 'the operator has lifted it');
+  });
+
+  test('does not end what an operator has suspended, nor move anything out of it', async (t) => {
+    const all = await world(t);
+    const authorization = `Bearer ${await all.token('account-admin', all.top)}`;
+    const send = async (method: string, path: string, body: object) =>
+      (await all.send(method, path, { headers: { authorization }, body })).status;
+    const { account, key } = await all.make('own');
+    const { id: below } = await all.service.accounts.create({ name: 'below', parent: account });
+    const ofBelow = await all.service.createKey({ mode: 'credit', account: below });
+    // Its own suspension, it ends itself.
+    assert.equal(await send('PATCH', `/keys/${key}`, { status: 'suspended' }), 200);
+    assert.equal(await send('PATCH', `/keys/${key}`, { status: 'active' }), 200);
+    await all.service.changeKey(key, { status: 'suspended' });
+    assert.equal(await send('PATCH', `/keys/${key}`, { status: 'active' }), 403);
+    assert.equal(await send('PATCH', `/keys/${key}`, { label: 'x' }), 200);
+    await all.service.accounts.change(account, { status: 'suspended' });
+    assert.equal(await send('PATCH', `/accounts/${account}`, { status: 'active' }), 403);
+    assert.equal(await send('POST', `/accounts/${all.top}/keys`, { key: ofBelow.id }), 403);
+    assert.equal(await send('POST', `/accounts/${all.top}/keys`, { key }), 403);
+    assert.equal(await send('POST', `/accounts/${below}/move`, { parent: all.top }), 403);
+    assert.equal(await send('POST', `/accounts/${account}/keys`, { key: ofBelow.id }), 200, 'within it things move');
+    assert.equal((await all.service.showKey(key)).status, 'suspended');
+    await all.service.accounts.change(account, { status: 'active' });
+    assert.equal(await send('POST', `/accounts/${all.top}/keys`, { key: ofBelow.id }), 200);
+    assert.equal(await send('PATCH', `/keys/${key}`, { status: 'revoked' }), 200);
+  });
+
   test('sees its account as the top, its usage without cost and margin, and its requests without providers', async (t) => {
     const all = await world(t);
     const authorization = `Bearer ${await all.token('account-admin', all.top)}`;

@@ -26,9 +26,11 @@ async function adminPort(
   t: TestContext,
   hosts: readonly string[] = [],
   options: Parameters<typeof adminFixture>[1] = {},
+  metricsToken: string | null = null,
 ): Promise<AdminPortFixture> {
   const fixture = adminFixture(t, options);
-  const listener = await listenOnPort(fixture.service, { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0, hosts });
+  const own = { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0, hosts, metricsToken };
+  const listener = await listenOnPort(fixture.service, own);
   t.after(() => listener.close());
   const { port } = listener;
   return { ...fixture, port, send: (...call) => send(port, ...call) };
@@ -149,19 +151,28 @@ describe('the admin port', () => {
     );
   });
 
-  test('lets nobody try credentials for long, and a caller with the secret wait no longer than that', async (t) => {
-    const { send } = await adminPort(t);
+  test('lets nobody try credentials for long, and serves those who have one all the same', async (t) => {
+    const { send } = await adminPort(t, [], { metrics: async () => '1' }, 'token-of-the-scraper');
     const wrong = { authorization: 'Bearer guess' };
     const statuses = new Set<number>();
     for (let tries = 0; tries < 30; tries++) {
       statuses.add((await send('GET', '/admin/v1/keys', undefined, wrong)).status);
     }
     assert.deepEqual([...statuses], [401]);
-    for (const headers of [wrong, {}]) {
-      const { status, body, headers: sent } = await send('GET', '/admin/v1/keys', undefined, headers);
+    const cookie = { authorization: '', cookie: 'gateway_session=guess' };
+    for (const [path, headers] of [
+      ['/admin/v1/keys', wrong],
+      ['/admin/v1/keys', cookie],
+      ['/metrics', wrong],
+    ] as const) {
+      const { status, body, headers: sent } = await send('GET', path, undefined, headers);
       assert.deepEqual([status, body.error.code], [429, 'rate_limited']);
       assert.ok(Number(sent['retry-after']) > 0 && Number(sent['retry-after']) <= 60);
     }
+    assert.equal((await send('GET', '/admin/v1/keys', undefined, {})).status, 200);
+    const scraper = { authorization: 'Bearer token-of-the-scraper' };
+    assert.equal((await send('GET', '/metrics', undefined, scraper)).status, 200);
+    assert.equal((await send('GET', '/admin/v1/keys', undefined, scraper)).status, 429);
   });
 
   test('tells a probe without a credential whether the gateway is alive and ready, and nothing else', async (t) => {

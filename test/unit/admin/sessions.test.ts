@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { describe, test } from 'node:test';
+import { NO_LOG } from '../../../src/core/log.ts';
 import { ADMIN_SECRET, type AppFixture, appFixture, HOST, signedIn } from '../../support/admin-app.ts';
 
 const NEW_KEY = { mode: 'credit', credit: '1' };
@@ -70,11 +71,51 @@ describe('a sign-in link', () => {
   test('cannot be guessed for long', async (t) => {
     const fixture = await appFixture(t);
     for (let tries = 0; tries < 30; tries++) assert.equal((await signIn(fixture, `mg_l_${tries}`)).status, 401);
-    const { status, body, headers } = await signIn(fixture, await signInToken(fixture));
+    const { status, body, headers } = await signIn(fixture, 'mg_l_30');
     assert.deepEqual([status, body.error.code, headers['set-cookie']], [429, 'rate_limited', undefined]);
-    const trail = await fixture.operators.auditTrail({ limit: 100, action: 'session.create' });
-    assert.equal(trail.length, 30, 'what is throttled does not fill the trail');
-    assert.ok(trail.every(({ outcome, actor }) => outcome === 'refused' && actor === null));
+    // Whoever else is at this address and has a link is let in.
+    assert.equal((await signIn(fixture, await signInToken(fixture))).status, 200);
+  });
+
+  test('is bounded however its path is written', async (t) => {
+    const { app } = await appFixture(t);
+    const paths = ['/%61dmin/v1/session', '/admin/v1/%73ession', '/admin/v1/session?x', '/admin/v1/session#x'];
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 32; tries++) {
+      const url = paths[tries % paths.length] ?? '';
+      const { statusCode } = await app.inject({
+        method: 'POST',
+        url,
+        headers: { host: HOST },
+        payload: { token: 'x' },
+      });
+      statuses.push(statusCode);
+    }
+    assert.deepEqual(statuses, [...Array(30).fill(401), 429, 429]);
+    const headers = { host: HOST, authorization: `Bearer ${ADMIN_SECRET}` };
+    assert.equal((await app.inject({ method: 'GET', url: '/%61dmin/v1/keys', headers })).statusCode, 200);
+    assert.equal(
+      (await app.inject({ method: 'GET', url: '/%61dmin/v1/keys', headers: { host: HOST } })).statusCode,
+      401,
+    );
+  });
+
+  test('that is refused is logged and counted, and leaves no entry in the audit trail', async (t) => {
+    const refused: string[] = [];
+    const warn = (fields: object, message: string): void => void refused.push(`${message} ${JSON.stringify(fields)}`);
+    const fixture = await appFixture(t, { log: { ...NO_LOG, warn } });
+    for (let tries = 0; tries < 40; tries++) await signIn(fixture, `mg_l_${tries}`);
+    for (const headers of [{ authorization: '' }, { authorization: 'Bearer mg_o_guessed' }]) {
+      await fixture.send('POST', '/keys', { body: NEW_KEY, headers });
+      await fixture.send('DELETE', '/sessions', { headers });
+    }
+    assert.deepEqual(await fixture.operators.auditTrail({ limit: 10 }), []);
+    assert.equal(fixture.operators.unauthenticated, 44);
+    assert.equal(refused.length, 30, 'what is throttled does not fill the log');
+    for (const line of refused) {
+      assert.match(line, /^a sign-in of an operator was refused {"address":"127\.0\.0\.1","requestId":/);
+      assert.ok(!line.includes('mg_l_1'));
+    }
   });
 
   test('is refused from another origin, or under a name that is not ours', async (t) => {
@@ -169,6 +210,35 @@ describe('a session', () => {
   });
 });
 
+describe('a session that was made with a token', () => {
+  test('ends at once when that token is revoked; those of other tokens and links go on', async (t) => {
+    const fixture = await appFixture(t);
+    const { send, service } = fixture;
+    const { token, token_id, operator } = await service.operators.create({ name: 'ann', role: 'viewer' });
+    const other = await service.operators.addToken(operator.id, { label: 'laptop' });
+    const sessions = [
+      await signedIn(fixture, token),
+      await signedIn(fixture, other.token),
+      await signedIn(fixture, await signInToken(fixture, operator.id)),
+    ];
+    const statuses = () =>
+      Promise.all(sessions.map(async (headers) => (await send('GET', '/keys', { headers })).status));
+    assert.deepEqual(await statuses(), [200, 200, 200]);
+    await service.operators.revokeToken(operator.id, token_id);
+    assert.deepEqual(await statuses(), [401, 200, 200]);
+  });
+
+  test('ends when that token expires', async (t) => {
+    const fixture = await appFixture(t);
+    const expires_at = new Date(fixture.clock.atMs + 60 * MINUTE_MS).toISOString();
+    const { token } = await fixture.service.operators.create({ name: 'ci', role: 'viewer', expires_at });
+    assert.equal((await signIn(fixture, token)).body.expires_at, expires_at);
+    const session = await signedIn(fixture, token);
+    fixture.clock.atMs += 60 * MINUTE_MS;
+    assert.equal((await fixture.send('GET', '/session', { headers: session })).status, 401);
+  });
+});
+
 describe('a stream of requests', () => {
   test('ends with the token that it was asked with', async (t) => {
     const { app, service } = await appFixture(t);
@@ -184,6 +254,33 @@ describe('a stream of requests', () => {
     let text = '';
     for await (const chunk of answer.stream()) text += String(chunk);
     assert.match(text, /^: requests as they end/);
+  });
+});
+
+describe('streams of requests', () => {
+  test('an account has four of them at most, and account-admins never take the places of operators', async (t) => {
+    const fixture = await appFixture(t);
+    const open = async (token: string): Promise<number> => {
+      const headers = { host: HOST, authorization: `Bearer ${token}` };
+      const url = '/admin/v1/requests/stream';
+      const answer = await fixture.app.inject({ method: 'GET', url, headers, payloadAsStream: true });
+      return answer.statusCode;
+    };
+    const opened = async (token: string, count: number): Promise<readonly number[]> =>
+      (await Promise.all(Array.from({ length: count }, () => open(token)))).sort();
+    const account = await fixture.service.accounts.create({ name: 'Acme' });
+    const [one, two] = [
+      await fixture.token('account-admin', account.id),
+      await fixture.token('account-admin', account.id),
+    ];
+    assert.deepEqual(await opened(one, 5), [200, 200, 200, 200, 429]);
+    assert.deepEqual(await opened(two, 1), [429], 'the share is that of the account');
+    for (let accounts = 1; accounts < 5; accounts++) {
+      assert.deepEqual(await opened(await fixture.token('account-admin'), 4), [200, 200, 200, 200]);
+    }
+    assert.deepEqual(await opened(await fixture.token('account-admin'), 1), [429], 'all account-admins have 20');
+    const viewer = await fixture.token('viewer');
+    assert.deepEqual(await opened(viewer, 21), [...Array(20).fill(200), 429]);
   });
 });
 

@@ -14,7 +14,14 @@ import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const NOBODY: AlertPolicy = { webhooks: [], command: null, commandPath: '', allowPrivate: false, ca: null };
+const NOBODY: AlertPolicy = {
+  webhooks: [],
+  command: null,
+  commandPath: '',
+  allowPrivate: false,
+  accountsAllowPrivate: false,
+  ca: null,
+};
 
 interface Gateway {
   readonly alerts: Alerts;

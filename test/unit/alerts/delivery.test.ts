@@ -163,7 +163,7 @@ describe('a webhook', () => {
         addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }) as const),
       ).then(
         ({ address }) => address,
-        (error: Error) => error.message.replace(/ \(alerts.*/, ''),
+        (error: Error) => error.message.replace(/ \(the config file.*/, ''),
       ),
     );
     assert.deepEqual(await Promise.all(outcomes), [
@@ -178,10 +178,52 @@ describe('a webhook', () => {
     for (const address of ['0.0.0.0', '100.64.0.1', '192.168.1.1', '172.31.0.1', '224.0.0.1', '255.255.255.255']) {
       assert.equal(isPublic({ address, family: 4 }), false, address);
     }
-    for (const address of ['64:ff9b::a00:1', '2002:a00:1::', '::1', 'fe80::1', 'ff02::1', '::127.0.0.1']) {
+    const local = [
+      '::',
+      '::1',
+      '::127.0.0.1',
+      'fc00::1',
+      'fd00::1',
+      'fe80::1',
+      'fec0::1',
+      'ff02::1',
+      '100::1',
+      '5f00::1',
+    ];
+    const documented = ['2001:db8::1', '3fff::1'];
+    // Mapped, translated, NAT64 of both kinds, Teredo, 6to4.
+    const carriers = [
+      '::ffff:10.0.0.1',
+      '::ffff:0:10.0.0.1',
+      '64:ff9b::a00:1',
+      '64:ff9b:1::a00:1',
+      '2001::1',
+      '2002:a00:1::',
+    ];
+    for (const address of [...local, ...documented, ...carriers]) {
       assert.equal(isPublic({ address, family: 6 }), false, address);
     }
-    assert.equal(isPublic({ address: '2606:4700::1111', family: 6 }), true);
+    for (const address of ['2606:4700::1111', '2001:4860:4860::8888', '2a00:1450::1']) {
+      assert.equal(isPublic({ address, family: 6 }), true, address);
+    }
+  });
+
+  test('of an account leads into a private network only where a setting for accounts allows it', async (t) => {
+    const receiver = await webhookReceiver(t, () => ofAccount);
+    let accountsAllowPrivate = false;
+    const { alerts, store, clock } = world(t, () => policyOf({ ca: receiver.ca, accountsAllowPrivate }));
+    const ofAccount = String((await alerts.setWebhook('acct_1', receiver.url)).secret);
+    const alert = { id: 'alrt_1', type: 'usage.level', atMs: clock.atMs, accountIds: ['acct_1'], data: {} } as const;
+    await store.raise(alert, ['account acct_1'], clock.atMs);
+    const delivery = async () =>
+      (await store.deliveries({ limit: 1, before: null, state: null, alertId: alert.id }))[0];
+    await alerts.deliver();
+    assert.match(String((await delivery())?.error), /localhost leads to \S+, which is not a public address/);
+    assert.equal(receiver.received.length, 0);
+    accountsAllowPrivate = true;
+    clock.atMs += RETRY_AFTER_MS[0] ?? 0;
+    await alerts.deliver();
+    assert.deepEqual([(await delivery())?.state, receiver.received.length], ['delivered', 1]);
   });
 
   test('connects to the address that was judged, even if the name has another one a moment later', async (t) => {

@@ -18,7 +18,14 @@ import { admitRequest, newAccount, newKey, settleRequest, usageRecord } from '..
 import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const POLICY: AlertPolicy = { webhooks: [], command: null, commandPath: '', allowPrivate: false, ca: null };
+const POLICY: AlertPolicy = {
+  webhooks: [],
+  command: null,
+  commandPath: '',
+  allowPrivate: false,
+  accountsAllowPrivate: false,
+  ca: null,
+};
 const CREDIT = 1_000_000_000n;
 
 function world(t: TestContext) {

@@ -17,7 +17,15 @@ export const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').
 
 export function policyOf(change: Partial<AlertPolicy>): AlertPolicy {
   const { PATH: commandPath = '/usr/bin:/bin' } = process.env;
-  return { webhooks: [], command: null, commandPath, allowPrivate: true, ca: null, ...change };
+  return {
+    webhooks: [],
+    command: null,
+    commandPath,
+    allowPrivate: true,
+    accountsAllowPrivate: false,
+    ca: null,
+    ...change,
+  };
 }
 
 export interface World {

@@ -103,7 +103,13 @@ describe('a certificate that changes', () => {
         });
       }
     };
-    const watch = watchTls(() => files, identity, record, record, 5);
+    const watch = watchTls(
+      () => files,
+      identity,
+      record,
+      (lines) => lines.forEach(record),
+      5,
+    );
     const alive = setInterval(() => {}, 1_000);
     t.after(() => {
       clearInterval(alive);

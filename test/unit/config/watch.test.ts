@@ -37,7 +37,9 @@ function watched(
       inUse = config;
       push({ config });
     },
-    onProblem: (line) => push({ line }),
+    onProblems: (lines) => {
+      for (const line of lines) push({ line });
+    },
     intervalMs: 5,
     execRefreshMs: 5,
   });

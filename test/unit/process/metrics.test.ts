@@ -18,6 +18,8 @@ test('a scrape is refused where a worker does not answer: a sum without it would
       audits: { last: null },
       alerts: { keysBelowCost: null },
       clock: { reading: () => ({}) },
+      operators: { unauthenticated: 0 },
+      ownFiles: () => ({ problems: [], certificates: [] }),
     }),
     {
       code: 'unavailable',

@@ -65,6 +65,7 @@ function Findings({ report }: { report: Report }) {
         <Line name="Data folder" check={report.data_folder} />
         <Line name="Store" check={report.store} />
         <Line name="Open files" check={report.open_files} />
+        <Line name="Certificates" check={report.certificates} />
         {report.providers.map((provider) => (
           <ProviderLines key={provider.name} of={provider} />
         ))}

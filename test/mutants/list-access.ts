@@ -1,0 +1,43 @@
+import type { Mutant } from './list.ts';
+
+const ACCOUNT_ADMIN = 'test/unit/admin/account-admin.test.ts';
+const SESSIONS = 'test/unit/admin/sessions.test.ts';
+
+export const ACCESS_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'access: a session outlives the token that it was made with',
+    edits: [['operators/sql-store.ts', 'm.id = c.made_with AND m.ended_at_ms IS NULL', 'm.id = c.made_with']],
+    tests: [[SESSIONS], ['test/contract/operators.test.ts']],
+  },
+  {
+    name: 'access: whether a route is the API’s is decided by how its path is written',
+    edits: [['admin/http/console.ts', 'is404 ? url : (routeOptions.url ?? url)', 'routeOptions.url === "" ? "" : url']],
+    tests: [[SESSIONS]],
+  },
+  {
+    name: 'access: an account-admin loosens what an operator has set on a key',
+    edits: [['admin/subtree.ts', 'await this.#settings.requireKept(keyId, change);', '']],
+    tests: [[ACCOUNT_ADMIN]],
+  },
+  {
+    name: 'access: a move leads out of what an operator has suspended',
+    edits: [['admin/subtree.ts', 'if (kept.has(accountId) ||', 'if (accountId !== "" ||']],
+    tests: [[ACCOUNT_ADMIN]],
+  },
+  {
+    name: 'access: webhooks of accounts reach private networks with the operator’s own',
+    edits: [
+      [
+        'alerts/deliverer.ts',
+        "kind === 'webhook' ? policy.allowPrivate : policy.accountsAllowPrivate",
+        'policy.allowPrivate',
+      ],
+    ],
+    tests: [['test/unit/alerts/delivery.test.ts']],
+  },
+  {
+    name: 'access: a cookie of the key holder’s page works after the sign-out',
+    edits: [['keyholder/page.ts', '!(await ended.has(session.id).catch(storeFailed))', 'session.id !== ""']],
+    tests: [['test/gateway/account-page.test.ts']],
+  },
+];
