@@ -9,12 +9,12 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
   {
     name: 'holds: a frame passes that is not covered',
     edits: [['wire/passthrough/passthrough.ts', 'this.#outputMax > this.#covered && !this.#isCovered()', 'false']],
-    tests: [[CUT, 'chat natively: nothing behind a frame that the hold does not cover']],
+    tests: [[CUT, 'nothing behind a frame that the hold does not cover is seen']],
   },
   {
     name: 'holds: a translated event passes that is not covered',
     edits: [['wire/translate/stream.ts', 'if (this.#meter.outputBytes > this.#covered) {', 'if (this.#covered < 0) {']],
-    tests: [[CUT, 'chat translated from messages: nothing behind a frame that the hold does not cover']],
+    tests: [[CUT, 'nothing behind a frame that the hold does not cover is seen']],
   },
   {
     name: 'holds: what comes behind an uncovered frame overtakes it',
