@@ -84,7 +84,7 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
     'A fault of the gateway. The operator finds the cause in the log under the request id. Retry with backoff.',
   request_too_large: 'The body is over the limit, 32 MiB unless the operator set another.',
   not_found:
-    'There is no such route. Paths begin with `/v1`, for token-budget keys with `/token/v1`. A Format B client adds `/v1` itself: its base URL is the bare origin.',
+    'There is no such route. Paths begin with `/v1`, for token-budget keys with `/token/v1`; where only that is missing, the message names the right path. A Format B client adds `/v1` itself: its base URL is the bare origin.',
   method_not_allowed: 'The route exists and takes another method, which is in the `Allow` header.',
   upgrade_required: '`/v1/responses` was asked for a WebSocket. Send a POST with `"stream": true`.',
 };

@@ -29,21 +29,3 @@ export const CatalogModelList = Type.Object(
   { additionalProperties: false },
 );
 export type CatalogModelList = Static<typeof CatalogModelList>;
-
-const NullableId = Type.Union([Type.String(), Type.Null()]);
-
-/** The list for clients that name an Anthropic version: always the only page. */
-export const CatalogModelPage = Type.Object(
-  {
-    object: Type.Literal('list'),
-    data: Type.Array(CatalogModel),
-    has_more: Type.Literal(false),
-    first_id: NullableId,
-    last_id: NullableId,
-  },
-  { additionalProperties: false },
-);
-export type CatalogModelPage = Static<typeof CatalogModelPage>;
-
-/** Either of them, by what the client sent. */
-export const ModelsResponse = Type.Union([CatalogModelList, CatalogModelPage]);

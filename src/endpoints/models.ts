@@ -7,17 +7,17 @@ import type { Gateway } from '../exchange/gateway.ts';
 import { unknownModel } from '../exchange/make-plan.ts';
 import type { ClientRequest } from '../exchange/request.ts';
 import { largestOutput, mayUse } from '../exchange/restrictions.ts';
-import type { CatalogModel, CatalogModelList, CatalogModelPage } from './models-schema.ts';
+import type { CatalogModel, CatalogModelList } from './models-schema.ts';
 
 export async function listModels(
   gateway: Gateway,
   request: ClientRequest,
-): Promise<{ readonly body: CatalogModelList | CatalogModelPage }> {
+): Promise<{ readonly body: CatalogModelList }> {
   const seen = await seenBy(gateway, request);
   const data = [...gateway.catalog().models.values()]
     .flatMap((model) => (model.hidden ? [] : (seen(model) ?? [])))
     .map(publisherFor(request));
-  return { body: namesVersion(request) ? onlyPage(data) : { object: 'list', data } };
+  return { body: { object: 'list', data } };
 }
 
 /** A model that the caller does not see is as unknown as one that there is not. */
@@ -46,14 +46,12 @@ async function seenBy(gateway: Gateway, request: ClientRequest): Promise<(model:
   };
 }
 
-/** Anthropic's own SDKs always do. The interface gives the list no fields beyond its own, whatever the credential. */
-function namesVersion({ headers }: ClientRequest): boolean {
-  return headers.get('anthropic-version') !== null;
-}
-
-/** With the fields that Anthropic's clients read, for whoever may be one: entries may have further fields. */
-function publisherFor(request: ClientRequest): (model: Model) => CatalogModel {
-  const mayBeAnthropic = namesVersion(request) || request.headers.get('x-api-key') !== null;
+/**
+ * With the fields that Anthropic's clients read, for whoever may be one. Only entries have them: the interface gives the list
+ * itself no fields beyond its own, and those clients take one without them as the only page.
+ */
+function publisherFor({ headers }: ClientRequest): (model: Model) => CatalogModel {
+  const mayBeAnthropic = headers.get('anthropic-version') !== null || headers.get('x-api-key') !== null;
   return mayBeAnthropic ? (model) => ({ ...published(model), ...anthropicFields(model) }) : published;
 }
 
@@ -81,9 +79,4 @@ function anthropicFields(model: Model): Partial<CatalogModel> {
     max_input_tokens: model.contextWindow,
     max_tokens: model.maxOutputTokens,
   };
-}
-
-/** The list is never cut into pages. */
-function onlyPage(data: CatalogModel[]): CatalogModelPage {
-  return { object: 'list', data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
 }

@@ -1,6 +1,6 @@
 /**
- * What a drain waits for: requests that are being served, and exchanges until the end of their hold is durable. Once a
- * second the progress of the exchanges is marked; and none of them waits beyond its deadline.
+ * What a drain waits for: requests that are being served, and exchanges until the end of their hold is durable. The
+ * progress of the exchanges is marked regularly; and none of them waits beyond its deadline.
  */
 
 import type { RunningRequest } from '../core/request-record.ts';

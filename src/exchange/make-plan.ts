@@ -16,7 +16,7 @@ import { candidatesFor, filterTargets } from '../routing/candidates.ts';
 import type { OutputSpeeds } from '../routing/output-speeds.ts';
 import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
-import { FORMATS } from '../wire/formats.ts';
+import { contextExceeded } from './context-exceeded.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { growthOf } from './elastic-plan.ts';
 import { Lanes } from './lanes.ts';
@@ -157,18 +157,6 @@ function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], i
     longestMs = Math.max(longestMs, catalog.providers.get(provider)?.timeouts.totalMs ?? 0);
   }
   return longestMs;
-}
-
-function contextExceeded(endpoint: FormatEndpoint, inputTokens: number, contextWindow: number): GatewayError {
-  // Clients of both formats act on exactly this wording.
-  const message =
-    endpoint.envelope === 'B'
-      ? `prompt is too long: ${inputTokens} tokens > ${contextWindow} maximum`
-      : `This model's maximum context length is ${contextWindow} tokens. However, your request resulted in ${inputTokens} tokens.`;
-  return new GatewayError('context_length_exceeded', {
-    message,
-    param: FORMATS[endpoint.format].inputField,
-  });
 }
 
 interface MissingCapability {

@@ -17,6 +17,7 @@ import { admit } from './admit.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt-end.ts';
 import { newAttempt, targetSequence } from './attempt-setup.ts';
 import { authenticate } from './authenticate.ts';
+import { refusedContext } from './context-exceeded.ts';
 import { Exchange } from './exchange.ts';
 import { expandReferences } from './expand-references.ts';
 import type { Gateway } from './gateway.ts';
@@ -104,9 +105,13 @@ async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Com
     }
     case 'failed': {
       await ignoreStoreFailure(end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void());
+      const message =
+        end.condition === 'context_length_exceeded'
+          ? refusedContext(exchange.request.endpoint, exchange.plan, end.message)
+          : end.message;
       return fail(
         exchange,
-        new GatewayError(end.condition, { message: end.message, retryAfterS: end.retryAfterS ?? undefined }),
+        new GatewayError(end.condition, { message, retryAfterS: end.retryAfterS ?? undefined }),
         end.position,
       );
     }

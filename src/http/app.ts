@@ -129,9 +129,9 @@ function routesOf(options: AppOptions): Routes {
       plainReply(request, response).send(200, 'application/json', openApiBytes());
     });
   }
-  add('GET', REFERENCE_PATH, (_request, response) => void sendReference(response));
+  add('GET', REFERENCE_PATH, (request, response) => void sendReference(plainReply(request, response)));
   add('GET', REFERENCE_SCRIPT_PATH, (request, response) => {
-    void sendReferenceScript(request, response).then((sent) => {
+    void sendReferenceScript(request, plainReply(request, response)).then((sent) => {
       if (!sent) refuseRoute(options, request, response);
     });
   });
@@ -227,9 +227,19 @@ function refuseRoute(options: AppOptions, request: IncomingRequest, response: Se
     const message = `This route accepts ${allow} only.`;
     refuse(options, request, response, new GatewayError('method_not_allowed', { message }), ['allow', allow]);
   } else {
-    const message = `There is no route ${request.method} ${path.slice(0, 200)}.`;
+    const message = `There is no route ${request.method} ${path.slice(0, 200)}.${missingVersion(path)}`;
     refuse(options, request, response, new GatewayError('not_found', { message }));
   }
+}
+
+/** Where only that is missing, as from a client whose base URL must end in /v1. */
+function missingVersion(path: string): string {
+  const relative = pathBelowOrigin(path);
+  const meant = `/v1${relative}`;
+  const pattern = parameterisedPath(meant) ?? meant;
+  if (!Object.values(ENDPOINTS).some((row) => row.path === pattern)) return '';
+  const right = path.slice(0, path.length - relative.length) + meant;
+  return ` /v1 is missing: the path is ${right.slice(0, 200)}. Use a base URL that ends in /v1.`;
 }
 
 /** What comes to no endpoint is observed all the same: its answer has an id, too. */

@@ -3,6 +3,7 @@
  * itself, never cookies, so that an origin that is allowed gets no more than what it has a key for.
  */
 import type { IncomingRequest, RawHeaders, RequestHandler, ServerResponse } from '../transport/server.ts';
+import { newRequestId } from './request-id.ts';
 
 /** Every origin. */
 const ANY = '*';
@@ -40,6 +41,8 @@ function isPreflight({ method, headers }: IncomingRequest): boolean {
 function preflightHeaders({ headers }: IncomingRequest, allow: string): RawHeaders {
   const wanted = headers.get('access-control-request-headers');
   return [
+    'x-request-id',
+    newRequestId(),
     'access-control-allow-origin',
     allow,
     'access-control-allow-methods',

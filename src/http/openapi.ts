@@ -2,7 +2,7 @@
 import type { TSchema } from 'typebox';
 import { CONDITIONS } from '../core/conditions.ts';
 import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName, ORIGINS } from '../core/endpoints.ts';
-import { CatalogModel, ModelsResponse } from '../endpoints/models-schema.ts';
+import { CatalogModel, CatalogModelList } from '../endpoints/models-schema.ts';
 import { UsageSummary } from '../endpoints/usage-schema.ts';
 import { ChatRequest, ChatResponse } from '../wire/chat/schema.ts';
 import { CountRequest, CountResponse, MessageRequest, MessageResponse } from '../wire/messages/schema.ts';
@@ -17,7 +17,7 @@ interface Operation {
 }
 
 const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
-  models: { summary: 'List models', request: null, response: ModelsResponse, streams: false },
+  models: { summary: 'List models', request: null, response: CatalogModelList, streams: false },
   get_model: { summary: 'Get one model', request: null, response: CatalogModel, streams: false },
   chat: { summary: 'Create a chat completion', request: ChatRequest, response: ChatResponse, streams: true },
   responses: {

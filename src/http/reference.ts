@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { IncomingRequest, ServerResponse } from '../transport/server.ts';
+import type { IncomingRequest } from '../transport/server.ts';
+import type { Reply } from './reply.ts';
 
 export const REFERENCE_PATH = '/docs';
 export const REFERENCE_SCRIPT_PATH = '/docs/redoc.js';
@@ -76,29 +77,27 @@ async function readScript(): Promise<Script | null> {
   return null;
 }
 
-export async function sendReference(response: ServerResponse): Promise<void> {
+export async function sendReference(reply: Reply): Promise<void> {
   script ??= readScript();
   const content = (await script) === null ? ABSENT : REDOC;
   const page = PAGE.replace('CONTENT', () => content);
-  response.send(
-    200,
-    [...HEADERS, 'content-type', 'text/html; charset=utf-8', 'cache-control', 'no-cache'],
-    Buffer.from(page),
-  );
+  reply.send(200, 'text/html; charset=utf-8', Buffer.from(page), [...HEADERS, 'cache-control', 'no-cache']);
 }
 
 /** False where there is none. */
-export async function sendReferenceScript({ headers }: IncomingRequest, response: ServerResponse): Promise<boolean> {
+export async function sendReferenceScript({ headers }: IncomingRequest, reply: Reply): Promise<boolean> {
   script ??= readScript();
   const found = await script;
   if (found === null) return false;
   const zipped = /(?:^|[\s,])gzip(?:[\s,;]|$)/.test(headers.get('accept-encoding') ?? '');
-  const type = ['content-type', 'text/javascript; charset=utf-8', 'cache-control', 'max-age=3600'];
   const encoding = zipped ? ['content-encoding', 'gzip'] : [];
-  response.send(
-    200,
-    [...HEADERS, ...type, ...encoding, 'vary', 'accept-encoding'],
-    zipped ? found.compressed : found.plain,
-  );
+  reply.send(200, 'text/javascript; charset=utf-8', zipped ? found.compressed : found.plain, [
+    ...HEADERS,
+    ...encoding,
+    'cache-control',
+    'max-age=3600',
+    'vary',
+    'accept-encoding',
+  ]);
   return true;
 }

@@ -8,11 +8,41 @@ const BEGINNING_CHARACTERS_MIN = 8;
 const REDACTED = '[redacted]';
 
 const CONTEXT_LENGTH =
-  /context_length_exceeded|context (length|window)|prompt is too long|input is too long|too many (input )?tokens|token count.{0,40}exceeds/i;
+  /context_length_exceeded|context (length|window|size)|prompt is too long|input is too long|too many (input )?tokens|token count.{0,40}exceeds/i;
 
 /** `text` is a message, or a whole error body. */
 export function isContextLengthError(text: string): boolean {
   return CONTEXT_LENGTH.test(text.slice(0, EXAMINED_CHARACTERS_MAX));
+}
+
+/** What an error about the length of the context says of it, null where it names no figure. */
+interface StatedContext {
+  /** How many tokens the request had, with its output where the provider counts both. */
+  readonly tokens: number | null;
+  readonly window: number | null;
+}
+
+const FIGURE = String.raw`(\d[\d,_]{2,})`;
+const WINDOW = new RegExp(
+  `(?:maximum|limit|window|context (?:length|size)|allowed|<=|>)[^\\d.]{0,30}?${FIGURE}|${FIGURE}(?: tokens)? (?:maximum|limit)`,
+  'i',
+);
+
+/** Every provider words it differently; in all of them the window is named as a limit, and the larger figure is the request. */
+export function statedContext(text: string): StatedContext {
+  const said = text.slice(0, EXAMINED_CHARACTERS_MAX);
+  const limit = WINDOW.exec(said);
+  const window = limit === null ? null : asNumber(limit[1] ?? limit[2] ?? '');
+  const figures = (said.match(new RegExp(FIGURE, 'g')) ?? []).map(asNumber);
+  const larger = figures.filter((figure) => figure < FIGURE_MAX && figure > (window ?? Number.POSITIVE_INFINITY));
+  return { window, tokens: larger.length > 0 ? Math.max(...larger) : null };
+}
+
+/** No window is as large: a longer number is an id or a date. */
+const FIGURE_MAX = 1_000_000_000;
+
+function asNumber(figure: string): number {
+  return Number(figure.replaceAll(/[,_]/g, ''));
 }
 
 /** Ids that a client has sent or received itself: its error is of no use without them. */

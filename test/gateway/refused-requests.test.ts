@@ -148,6 +148,25 @@ describe('requests that reach no work', () => {
     }
   });
 
+  test('[R32] a path that lacks only /v1 is a 404 that names the right one', async () => {
+    for (const { origin } of [credit, budget]) {
+      const prefix = new URL(origin).pathname.replace(/\/$/, '');
+      for (const name of NAMES) {
+        const { method } = ENDPOINTS[name];
+        const path = ENDPOINTS[name].path.replace('{id}', 'one');
+        const bare = path.replace('/v1', '');
+        const error = await errorReply(await call(origin + bare, { method, key: credit.key }), 'A');
+        assert.deepEqual([error.status, error.code], [404, 'not_found'], bare);
+        const right = `/v1 is missing: the path is ${prefix}${path}. Use a base URL that ends in /v1.`;
+        assert.equal(error.message, `There is no route ${method} ${prefix}${bare}. ${right}`);
+      }
+    }
+    for (const path of ['/nothing', '/v2/messages', '/messages/', '/v1', '/responses/a/b']) {
+      const { message } = await errorReply(await call(gateway.origin + path), 'A');
+      assert.equal(message, `There is no route GET ${path}.`);
+    }
+  });
+
   test('[R34] every response has an id of its own, whatever its kind', async () => {
     const ids = new Set<string>();
     const responses = [
@@ -157,6 +176,8 @@ describe('requests that reach no work', () => {
       await call(`${gateway.origin}/readyz`),
       await call(`${gateway.origin}/openapi.json`),
       await call(`${gateway.origin}/nothing`),
+      await call(`${gateway.origin}/docs`),
+      await call(`${gateway.origin}/docs/redoc.js`),
       await call(`${gateway.origin}/v1/models`),
       await call(`${gateway.origin}/v1/usage`),
       await say(credit, 'chat', 'Hi', { stream: true }),

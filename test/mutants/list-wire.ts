@@ -218,4 +218,19 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     ],
     tests: [['test/translate/stream.test.ts', 'cut off before its finish reason']],
   },
+  {
+    name: 'translation: a call that was cut off is complete',
+    edits: [['wire/translate/cut-calls.ts', 'isCutJson(call.text) ? { ...event, incomplete: true } : event', 'event']],
+    tests: [['test/translate/cut-calls.test.ts', '[R88]']],
+  },
+  {
+    name: 'translation: a call that was cut off before its arguments is one without arguments',
+    edits: [['wire/translate/cut-calls.ts', 'midway && end.key === this.#last', 'midway && end.key < 0']],
+    tests: [['test/translate/cut-calls.test.ts', '[R88]']],
+  },
+  {
+    name: 'context: a provider’s own words reach a Format B client',
+    edits: [['exchange/context-exceeded.ts', "if (endpoint.envelope !== 'B') return said;", 'return said;']],
+    tests: [['test/gateway/upstream/context-errors.test.ts', '[R36]']],
+  },
 ];

@@ -49,7 +49,7 @@ const ANNOTATION = {
 const PART = shared('part', {
   ...object({ type: string }),
   allOf: [
-    variant('output_text', object({ text: string, annotations: list(ANNOTATION) }, { logprobs: LOGPROBS })),
+    variant('output_text', object({ text: string, annotations: list(ANNOTATION), logprobs: LOGPROBS })),
     variant('refusal', object({ refusal: string })),
     variant('summary_text', object({ text: string })),
     variant('reasoning_text', object({ text: string })),
@@ -94,7 +94,8 @@ const USAGE = object({
   input_tokens: integer,
   output_tokens: integer,
   total_tokens: integer,
-  input_tokens_details: object({ cached_tokens: integer }),
+  // Required by the types of the official clients.
+  input_tokens_details: object({ cached_tokens: integer, cache_write_tokens: integer }),
   output_tokens_details: object({ reasoning_tokens: integer }),
 });
 
@@ -151,8 +152,8 @@ const EVENTS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   'response.output_item.done': { output_index: integer, item: orNull(ITEM) },
   'response.content_part.added': { ...OF_CONTENT, part: PART },
   'response.content_part.done': { ...OF_CONTENT, part: PART },
-  'response.output_text.delta': { ...OF_CONTENT, delta: string },
-  'response.output_text.done': { ...OF_CONTENT, text: string },
+  'response.output_text.delta': { ...OF_CONTENT, delta: string, logprobs: LOGPROBS },
+  'response.output_text.done': { ...OF_CONTENT, text: string, logprobs: LOGPROBS },
   'response.output_text.annotation.added': { ...OF_CONTENT, annotation_index: integer, annotation: orNull(ANNOTATION) },
   'response.refusal.delta': { ...OF_CONTENT, delta: string },
   'response.refusal.done': { ...OF_CONTENT, refusal: string },

@@ -49,6 +49,10 @@ const tokens = fc.record(
   { noNullPrototype: true },
 );
 
+function argumentsOf(block: Block | undefined): string {
+  return block?.kind === 'tool' ? block.pieces.join('') : '';
+}
+
 /** An answer that a provider of this format could give. */
 export function answerSpec(format: Format): fc.Arbitrary<AnswerSpec> {
   const redacted =
@@ -59,7 +63,9 @@ export function answerSpec(format: Format): fc.Arbitrary<AnswerSpec> {
     .map(([reasoning, hidden, words, calls, full, counts]) => {
       const blocks = [...(reasoning ? [reasoning] : []), ...hidden, ...(words ? [words] : []), ...calls];
       const refused = words?.kind === 'refusal';
-      const finish = full ? 'length' : calls.length > 0 ? 'tool' : refused ? 'refusal' : 'stop';
+      // A whole message that was cut off shows a call without arguments as it shows one that was cut off before them.
+      const unclear = format === 'messages' && argumentsOf(calls.at(-1)) === '{}';
+      const finish = full && !unclear ? 'length' : calls.length > 0 ? 'tool' : refused ? 'refusal' : 'stop';
       return { blocks, finish, tokens: counts };
     });
 }

@@ -220,6 +220,14 @@ describe('[R41] a native upstream', () => {
     assertEvents(eventsOf(runStream(native({ ...REQUEST, stream: true }), upstream.join(''))));
   });
 
+  test('whose logprobs are null where the schemas want a list is repaired, whole and streamed', () => {
+    const part = { type: 'output_text', text: 'Hi', annotations: [], logprobs: null };
+    const output = [{ type: 'message', id: 'm', status: 'completed', role: 'assistant', content: [part] }];
+    assertResponse(runWhole(native({}), completeResponse('completed', { output })).body);
+    const upstream = RESPONSES_STREAM.map((frame) => frame.replaceAll('"logprobs":[]', '"logprobs":null'));
+    assertEvents(eventsOf(runStream(native({ ...REQUEST, stream: true }), upstream.join(''))));
+  });
+
   test('that lacks nothing passes to the byte', () => {
     const run = runStream(native({ stream: true }), RESPONSES_STREAM.join(''));
     const published = (text: string): string => text.replaceAll('"upstream-2026-01"', JSON.stringify('acme/größe "1"'));

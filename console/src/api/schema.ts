@@ -271,10 +271,16 @@ export interface paths {
         };
       };
       responses: {
-        /** @description Default Response */
+        /** @description The statement, as `format` asks for it. */
         200: {
+          headers: {
+            /** @description The name of the file, of CSV. */
+            'content-disposition'?: string;
+          };
           content: {
             'application/json': components['schemas']['Statement'];
+            'text/csv': components['schemas']['StatementCsv'];
+            'text/html': components['schemas']['StatementPage'];
           };
         };
         /** @description Any error. */
@@ -850,10 +856,16 @@ export interface paths {
         };
       };
       responses: {
-        /** @description Default Response */
+        /** @description The statement, as `format` asks for it. */
         200: {
+          headers: {
+            /** @description The name of the file, of CSV. */
+            'content-disposition'?: string;
+          };
           content: {
             'application/json': components['schemas']['Statement'];
+            'text/csv': components['schemas']['StatementCsv'];
+            'text/html': components['schemas']['StatementPage'];
           };
         };
         /** @description Any error. */
@@ -2981,6 +2993,11 @@ export interface components {
       };
       usage: components['schemas']['StatementUsage'][];
     };
+    /**
+     * StatementCsv
+     * @description Lines of opening balance, entries, usage and closing balance, for `format=csv`.
+     */
+    StatementCsv: string;
     /** StatementEntry */
     StatementEntry: {
       /** @description The operator who booked it. */
@@ -2999,6 +3016,11 @@ export interface components {
       /** @description The request that was refunded. */
       request_id: string | null;
     };
+    /**
+     * StatementPage
+     * @description The statement as a page to print, for `format=html`.
+     */
+    StatementPage: string;
     /** StatementUsage */
     StatementUsage: {
       /** @description What they were charged. */

@@ -10,7 +10,7 @@ import { addMetricsRoute } from '../routes/metrics.ts';
 import type { AdminService } from '../service.ts';
 import { type AccessOptions, addAccessControl, clientAddress, overTcp } from './access.ts';
 import { addAuditTrail } from './audit.ts';
-import { Console, isOfConsole } from './console.ts';
+import { Console, isOfConsole, noSuchPage } from './console.ts';
 import { asAdminError } from './errors.ts';
 import { type AdminApp, newApp, refuse } from './framework.ts';
 import { addIdempotency } from './idempotency.ts';
@@ -70,6 +70,12 @@ export async function adminApp(service: AdminService, options: AdminAppOptions):
   app.setNotFoundHandler((request, reply) => {
     if (isOfConsole(request)) console.serve(request, reply);
     else table.refuseUnknown(request, reply);
+  });
+  // Before its body is looked at, of which the framework expects something for some methods.
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.is404 || request.method === 'GET') return;
+    if (isOfConsole(request)) throw noSuchPage();
+    table.refuseUnknown(request, reply);
   });
   // Nothing can be called so, and PostgreSQL fails where it is asked.
   app.addHook('onRequest', async ({ url }) => {

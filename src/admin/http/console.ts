@@ -23,6 +23,10 @@ export function isOfConsole({ is404, url, routeOptions }: FastifyRequest): boole
   return !/^\/(admin|metrics|healthz|readyz)(?:[/?]|$)/.test(is404 ? url : (routeOptions.url ?? url));
 }
 
+export function noSuchPage(): AdminError {
+  return new AdminError('not_found', 'no such page or file; the API is below /admin/v1');
+}
+
 /** Serves the page for its own paths (`/keys/key_1`) too: which of them exist, the page knows. */
 export class Console {
   readonly #build: string;
@@ -51,7 +55,7 @@ export class Console {
     const { method, url, headers } = request;
     const page = method === 'GET' && !url.startsWith('/assets/') && (headers.accept ?? '').includes('text/html');
     if (page) return this.#send(reply);
-    return reply.send(new AdminError('not_found', 'no such page or file; the API is below /admin/v1'));
+    return reply.send(noSuchPage());
   }
 
   #send(reply: FastifyReply): FastifyReply {

@@ -82,3 +82,13 @@ export const Statement = Type.Object(
   },
   { title: 'Statement' },
 );
+
+export const StatementCsv = Type.String({
+  title: 'StatementCsv',
+  description: 'Lines of opening balance, entries, usage and closing balance, for `format=csv`.',
+});
+
+export const StatementPage = Type.String({
+  title: 'StatementPage',
+  description: 'The statement as a page to print, for `format=html`.',
+});

@@ -160,7 +160,8 @@ export class PartReader {
     const call = this.#calls.get(part.toolCallId);
     if (!call) return events;
     this.#calls.delete(part.toolCallId);
-    const rest: TurnEvent[] = call.written ? [] : [{ type: 'tool-delta', key: call.key, text: part.input || '{}' }];
+    const told = call.written || part.input === '';
+    const rest: TurnEvent[] = told ? [] : [{ type: 'tool-delta', key: call.key, text: part.input }];
     const late = call.signed ? [] : this.#signedCall(part.toolCallId, part.providerMetadata);
     return [...events, ...rest, { type: 'tool-end', key: call.key }, ...late];
   }

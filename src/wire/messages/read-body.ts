@@ -1,8 +1,9 @@
 /** A whole message → events of the hub. */
-import { isObject, type Json, type JsonObject, objectsAt, stringAt } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { endsMidway } from '../translate/cut-calls.ts';
 import type { TurnEvent } from '../translate/turn.ts';
-import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
+import { type Finish, messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
 import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
 export function readMessagesBody(body: Json): readonly TurnEvent[] {
@@ -11,16 +12,22 @@ export function readMessagesBody(body: Json): readonly TurnEvent[] {
   if (failure) return [failure];
   if (!Array.isArray(body.content)) broken('it has no content.');
   const events: TurnEvent[] = [{ type: 'start', id: stringAt(body, 'id') ?? null, createdS: null }];
-  for (const [key, block] of objectsAt(body, 'content').entries()) events.push(...readBlock(block, key));
-  const none: TurnEvent = { type: 'finish', reason: 'other', raw: { format: 'messages', value: '' } };
-  events.push(messagesFinish(body) ?? none);
+  const finish = messagesFinish(body) ?? NO_REASON;
+  const blocks = objectsAt(body, 'content');
+  for (const [key, block] of blocks.entries()) {
+    events.push(...readBlock(block, key, endsMidway(finish.reason) && key === blocks.length - 1));
+  }
+  events.push(finish);
   const tokens = readMessagesTokens(body.usage);
   if (tokens) events.push({ type: 'usage', tokens, terms: readMessagesTerms(body.usage) });
   events.push({ type: 'end' });
   return events;
 }
 
-function readBlock(block: JsonObject, key: number): readonly TurnEvent[] {
+const NO_REASON: Finish = { type: 'finish', reason: 'other', raw: { format: 'messages', value: '' } };
+
+/** `mayBeCut`: the answer may have ended in the middle of this block. */
+function readBlock(block: JsonObject, key: number, mayBeCut: boolean): readonly TurnEvent[] {
   switch (block.type) {
     case 'text': {
       const text = stringAt(block, 'text') ?? '';
@@ -45,9 +52,12 @@ function readBlock(block: JsonObject, key: number): readonly TurnEvent[] {
     }
     case 'tool_use': {
       const tool = { kind: 'function', name: stringAt(block, 'name') ?? '' } as const;
+      const input = objectAt(block, 'input') ?? {};
+      // The format has no other way to show arguments of which nothing complete was written.
+      const isCut = mayBeCut && Object.keys(input).length === 0;
       return [
         { type: 'tool-start', key, callId: stringAt(block, 'id') ?? `toolu_${key}`, tool },
-        { type: 'tool-delta', key, text: JSON.stringify(block.input ?? {}) },
+        ...(isCut ? [] : [{ type: 'tool-delta', key, text: JSON.stringify(input) } as const]),
         { type: 'tool-end', key },
       ];
     }

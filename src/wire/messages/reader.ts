@@ -15,7 +15,9 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
   pause_turn: 'pause',
 };
 
-export function messagesFinish(value: JsonObject): TurnEvent | null {
+export type Finish = Extract<TurnEvent, { type: 'finish' }>;
+
+export function messagesFinish(value: JsonObject): Finish | null {
   const raw = stringAt(value, 'stop_reason');
   if (raw === undefined) return null;
   return {

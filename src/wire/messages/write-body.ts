@@ -1,9 +1,9 @@
 /** Events of the hub → a whole message. */
-
-import { isObject, parseJson } from '../../lib/json.ts';
 import { messagesCitation } from '../translate/annotations.ts';
 import { answerId, placeholderUsage } from '../translate/answer-writing.ts';
-import { type AnswerBlock, collect } from '../translate/collect-answer.ts';
+import { type Answer, type AnswerBlock, collect } from '../translate/collect-answer.ts';
+import { endsMidway } from '../translate/cut-calls.ts';
+import { argumentsObject } from '../translate/tools.ts';
 import type { AnswerContext, ReasoningBlock, TurnEvent } from '../translate/turn.ts';
 import { signatureOf } from './signature.ts';
 import { writeMessagesTokens } from './tokens.ts';
@@ -12,6 +12,7 @@ import { messagesEnding } from './writer.ts';
 export function writeMessagesBody(events: readonly TurnEvent[], context: AnswerContext): object {
   const answer = collect(events);
   const characters = answer.blocks.reduce((sum, block) => sum + lengthOf(block), 0);
+  const isCut = answer.blocks.some((block) => block.type === 'tool' && block.incomplete);
   return {
     id: answerId(context, answer.start.id, 'msg_'),
     type: 'message',
@@ -19,9 +20,15 @@ export function writeMessagesBody(events: readonly TurnEvent[], context: AnswerC
     model: context.publicModel,
     content: answer.blocks.flatMap(writeBlock),
     container: null,
-    ...messagesEnding(answer.finish),
+    ...messagesEnding(isCut ? cutOff(answer.finish) : answer.finish),
     usage: writeMessagesTokens(answer.tokens ?? placeholderUsage(context, characters)),
   };
+}
+
+/** An answer that lacks a call has not ended with one. */
+function cutOff(finish: Answer['finish']): Answer['finish'] {
+  if (finish !== null && endsMidway(finish.reason)) return finish;
+  return { type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } };
 }
 
 function lengthOf(block: AnswerBlock): number {
@@ -39,10 +46,12 @@ function writeBlock(block: AnswerBlock): object[] {
       );
       return [{ type: 'text', text: block.text, citations: citations.length > 0 ? citations : null }];
     }
-    case 'tool': {
-      const input = parseJson(block.input === '' ? '{}' : block.input);
-      return [{ type: 'tool_use', id: block.callId, name: block.tool.name, input: isObject(input) ? input : {} }];
-    }
+    case 'tool':
+      // Arguments are an object here, and those of a call that broke off are none.
+      if (block.incomplete) return [];
+      return [
+        { type: 'tool_use', id: block.callId, name: block.tool.name, input: argumentsObject(block.input || '{}') },
+      ];
     case 'reasoning':
       return writeReasoningBlock(block.reasoning);
     case 'opaque':

@@ -41,10 +41,13 @@ export function messagesEnding(finish: Finish | null): object {
   };
 }
 
+const THINKING = { type: 'thinking', thinking: '', signature: '' };
+
 interface Block {
   /** Null until the block has something to show. */
   index: number | null;
-  readonly kind: 'text' | 'reasoning' | 'tool';
+  /** What `content_block_start` shows of it. */
+  readonly content: object;
   text: string;
   readonly reasoning: ReasoningDraft | null;
   paragraph: string;
@@ -53,6 +56,8 @@ interface Block {
 export class MessagesWriter implements EventWriter {
   readonly #context: AnswerContext;
   readonly #blocks = new Map<number, Block>();
+  /** The call that was begun last, while nothing has followed it. */
+  #call: Block | null = null;
   #nextIndex = 0;
   #characters = 0;
   #tokens: TokenCounts | null = null;
@@ -102,25 +107,22 @@ export class MessagesWriter implements EventWriter {
   #content(event: TurnEvent): string {
     switch (event.type) {
       case 'text-start':
-        this.#blocks.set(event.key, { index: null, kind: 'text', text: '', reasoning: null, paragraph: '' });
-        return '';
+        return this.#announce(event.key, { type: 'text', text: '', citations: null }, null);
       case 'text-delta':
         return this.#delta(event.key, event.text, (text) => ({ type: 'text_delta', text }));
       case 'annotation':
         return this.#annotation(event);
-      case 'reasoning-start': {
-        const reasoning = new ReasoningDraft(event);
-        this.#blocks.set(event.key, { index: null, kind: 'reasoning', text: '', reasoning, paragraph: '' });
-        return '';
-      }
+      case 'reasoning-start':
+        return this.#announce(event.key, THINKING, new ReasoningDraft(event));
       case 'reasoning-delta':
         return this.#reasoning(event);
       case 'reasoning-end':
         return this.#reasoningEnd(event);
       case 'tool-start': {
-        const block: Block = { index: null, kind: 'tool', text: '', reasoning: null, paragraph: '' };
-        this.#blocks.set(event.key, block);
-        return this.#open(block, { type: 'tool_use', id: event.callId, name: event.tool.name, input: {} });
+        const { key, callId, tool } = event;
+        const before = this.#announce(key, { type: 'tool_use', id: callId, name: tool.name, input: {} }, null);
+        this.#call = this.#blocks.get(key) ?? null;
+        return before;
       }
       case 'tool-delta':
         return this.#delta(event.key, event.text, (text) => ({ type: 'input_json_delta', partial_json: text }));
@@ -141,7 +143,19 @@ export class MessagesWriter implements EventWriter {
     return '';
   }
 
-  #open(block: Block, content: object): string {
+  /**
+   * A block that shows nothing is not written. A call without arguments is, once another block follows: before that it may
+   * have been cut off.
+   */
+  #announce(key: number, content: object, reasoning: ReasoningDraft | null): string {
+    const block = { index: null, content, text: '', reasoning, paragraph: '' };
+    const before = this.#call?.index === null ? this.#open(this.#call) : '';
+    this.#blocks.set(key, block);
+    this.#call = null;
+    return before;
+  }
+
+  #open(block: Block, content = block.content): string {
     const index = this.#nextIndex++;
     block.index = index;
     return eventFrame('content_block_start', { type: 'content_block_start', index, content_block: content });
@@ -152,15 +166,7 @@ export class MessagesWriter implements EventWriter {
     if (!block || text === '') return '';
     block.text += text;
     this.#characters += text.length;
-    const opening =
-      block.index !== null
-        ? ''
-        : this.#open(
-            block,
-            block.kind === 'reasoning'
-              ? { type: 'thinking', thinking: '', signature: '' }
-              : { type: 'text', text: '', citations: null },
-          );
+    const opening = block.index === null ? this.#open(block) : '';
     return opening + this.#frame(block, delta(text));
   }
 
@@ -196,7 +202,7 @@ export class MessagesWriter implements EventWriter {
     if (reasoning.redacted === undefined && reasoning.encrypted === undefined && reasoning.signature === undefined)
       return '';
     if (reasoning.origin === 'messages' && reasoning.redacted === undefined) {
-      const opening = this.#open(block, { type: 'thinking', thinking: '', signature: '' });
+      const opening = this.#open(block);
       const signature = this.#frame(block, { type: 'signature_delta', signature: signatureOf(reasoning) });
       return opening + signature + this.#stop(event.key);
     }

@@ -113,7 +113,7 @@ export function completePart(part: Json): Json {
   if (!isObject(part)) return part;
   switch (part.type) {
     case 'output_text':
-      return withDefaults(part, NONE, () => ({ text: '', annotations: [] }));
+      return withDefaults(part, NONE, () => ({ text: '', annotations: [], logprobs: [] }));
     case 'refusal':
       return withDefaults(part, NONE, () => ({ refusal: '' }));
     case 'summary_text':
@@ -155,7 +155,7 @@ function completeUsage(usage: JsonObject): JsonObject {
   }));
   return replaced(filled, {
     input_tokens_details: (details) =>
-      withDefaults(isObject(details) ? details : {}, NONE, () => ({ cached_tokens: 0 })),
+      withDefaults(isObject(details) ? details : {}, NONE, () => ({ cached_tokens: 0, cache_write_tokens: 0 })),
     output_tokens_details: (details) =>
       withDefaults(isObject(details) ? details : {}, NONE, () => ({ reasoning_tokens: 0 })),
   });

@@ -194,13 +194,9 @@ export class ToolItem implements OutputItem {
     const common = { id: this.#id, status: this.#status, call_id: this.#callId };
     if (kind === 'custom') return compact({ ...common, type: 'custom_tool_call', name, namespace, input: this.#input });
     if (kind === 'search') {
-      const args = parseJson(this.#input === '' ? '{}' : this.#input) ?? {};
-      return {
-        ...common,
-        type: 'tool_search_call',
-        execution: 'client',
-        arguments: this.#status === 'completed' ? args : {},
-      };
+      // What is no JSON yet is text.
+      const args = this.#status === 'in_progress' ? {} : (parseJson(this.#input) ?? this.#input);
+      return { ...common, type: 'tool_search_call', execution: 'client', arguments: args };
     }
     return compact({ ...common, type: 'function_call', name, namespace, arguments: this.#input });
   }

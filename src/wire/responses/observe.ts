@@ -35,6 +35,7 @@ export interface ResponsesObserverOptions extends CompletionContext {
   placeholderUsage(outputBytes: number): JsonObject;
 }
 
+const NO_LOGPROBS = Buffer.from('[]');
 const NOT_JSON = 'The provider sent an event that is not JSON.';
 
 export class ResponsesObserver implements StreamObserver {
@@ -245,14 +246,14 @@ export class ResponsesObserver implements StreamObserver {
     this.#output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
-      if (scanner.depth === 1) this.#scanTop(scanner);
+      if (scanner.depth === 1) this.#scanTop(scanner, edits);
       else if (scanner.depth === 2 && scanner.topIs('response')) this.#scanResponse(scanner, edits);
     }
     if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
   }
 
-  #scanTop(scanner: MemberScanner): void {
+  #scanTop(scanner: MemberScanner, edits: EditList): void {
     if (scanner.keyIs('sequence_number')) {
       const sequence = figure(Number(scanner.valueText()));
       if (typeof sequence !== 'number') return;
@@ -271,6 +272,7 @@ export class ResponsesObserver implements StreamObserver {
       this.#partIndex = Number(scanner.valueText()) || 0;
     } else if (scanner.keyIs('logprobs')) {
       this.#fields |= FLAT_FIELDS.logprobs;
+      if (scanner.text[scanner.valueStart] === 'n') put(scanner, edits, NO_LOGPROBS);
     } else if (scanner.keyIs('error')) {
       this.#error ||= isErrorValue(scanner);
     } else if (scanner.keyIs('code')) {

@@ -1,8 +1,9 @@
 /**
- * What happens to the events of an answer between the target's reader and the client's writer: characters made whole, stop
- * sequences that the target does not take, JSON mode where it has none, the client's own tool names, and the explanation of a
- * refusal.
+ * What happens to the events of an answer between the target's reader and the client's writer: calls that were cut off are
+ * marked, characters made whole, stop sequences that the target does not take, JSON mode where it has none, the client's own
+ * tool names, and the explanation of a refusal.
  */
+import { CutCalls } from './cut-calls.ts';
 import { RefusalExplainer } from './explain-refusal.ts';
 import { JsonObjectFilter } from './json-object.ts';
 import { ToolNameRestorer } from './restore-tools.ts';
@@ -23,6 +24,7 @@ export interface AnswerFilterOptions {
 
 /** One per attempt. */
 export class AnswerFilter {
+  readonly #calls = new CutCalls();
   readonly #characters = new WholeCharacters();
   readonly #stop: StopFilter | null;
   readonly #json: JsonObjectFilter | null;
@@ -42,7 +44,11 @@ export class AnswerFilter {
   }
 
   apply(event: TurnEvent): readonly TurnEvent[] {
-    let kept = this.#characters.take(event);
+    // Most events are text, which no call is concerned with.
+    const isText = event.type === 'text-delta' || event.type === 'reasoning-delta';
+    let kept = isText
+      ? this.#characters.take(event)
+      : this.#calls.take(event).flatMap((one) => this.#characters.take(one));
     const stop = this.#stop;
     if (stop) kept = kept.flatMap((one) => stop.take(one));
     const json = this.#json;

@@ -17,6 +17,8 @@ export interface ToolBlock {
   readonly callId: string;
   readonly tool: ToolRef;
   input: string;
+  /** The answer ended in the middle of the call. */
+  incomplete: boolean;
 }
 
 export type AnswerBlock =
@@ -95,7 +97,7 @@ class Collector implements Answer {
         this.blocks.push({ type: 'opaque', format: event.format, raw: event.raw });
         return;
       case 'tool-start': {
-        const block: ToolBlock = { type: 'tool', callId: event.callId, tool: event.tool, input: '' };
+        const block: ToolBlock = { type: 'tool', callId: event.callId, tool: event.tool, input: '', incomplete: false };
         this.#tools.set(event.key, block);
         this.blocks.push(block);
         return;
@@ -103,6 +105,11 @@ class Collector implements Answer {
       case 'tool-delta': {
         const block = this.#tools.get(event.key);
         if (block) block.input += event.text;
+        return;
+      }
+      case 'tool-end': {
+        const block = this.#tools.get(event.key);
+        if (block) block.incomplete = event.incomplete === true;
         return;
       }
     }

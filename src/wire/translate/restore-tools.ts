@@ -27,7 +27,8 @@ export class ToolNameRestorer {
         return text === '' ? [] : [{ ...event, text }];
       }
       case 'tool-end': {
-        const rest = this.#unwrapping.get(event.key)?.finish() ?? '';
+        // Of a call that was cut off before its text began, there is no text.
+        const rest = event.incomplete === true ? '' : (this.#unwrapping.get(event.key)?.finish() ?? '');
         return rest === '' ? [event] : [{ type: 'tool-delta', key: event.key, text: rest }, event];
       }
     }

@@ -10,6 +10,7 @@ import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
 import type { AnswerFilter } from './answer-filter.ts';
+import { endsMidway } from './cut-calls.ts';
 import type { EventReader, EventWriter, TurnEvent } from './turn.ts';
 
 /** `sample`: where text that nobody reported may have to be counted. */
@@ -251,7 +252,7 @@ export class TranslateStream implements LaneStream {
     if (event.type === 'start') this.#started = true;
     if (event.type === 'finish') {
       this.#finished = true;
-      this.#endBlocks(event.reason === 'length');
+      this.#endBlocks(endsMidway(event.reason));
     }
     this.#note(event);
     this.#out += this.#writer.write(event);

@@ -69,8 +69,12 @@ export function functionArguments(call: ToolCallPart): string {
 
 /** The arguments of a call as an object, for the format that holds them so; a model's broken JSON is kept as text. */
 export function argumentsValue(call: ToolCallPart): Json {
-  const text = functionArguments(call);
+  return argumentsObject(functionArguments(call));
+}
+
+export function argumentsObject(text: string): Json {
   const value = parseJson(text);
+  if (value === null) return {};
   return isObject(value) ? value : { arguments: value ?? text };
 }
 

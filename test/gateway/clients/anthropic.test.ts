@@ -35,8 +35,7 @@ for (const mode of ['credit', 'token_budget'] as const) {
 
       test('[R57] lists and retrieves models with the fields that it knows', async () => {
         const page = await client.models.list();
-        assert.deepEqual([page.has_more, page.first_id, page.last_id], [false, page.data[0]?.id, page.data.at(-1)?.id]);
-        assert.ok(page.first_id);
+        assert.deepEqual([page.has_more, page.hasNextPage()], [false, false]);
         const listed = page.data.find(({ id }) => id === 'sandbox/beta');
         assert.deepEqual(
           { ...(await client.models.retrieve('sandbox/beta')), _request_id: undefined },

@@ -33,6 +33,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   opencode: 'npm run e2e',
   pi: 'npm run e2e',
   qwen: 'npm run e2e',
+  kimi: 'nobody: tried by hand, as its page says',
   bash: 'CI',
   node: 'the test of the script that it names',
   pip: 'npm run e2e, in an environment of its own',

@@ -1,6 +1,7 @@
 /** Answers as the providers of each format shape them, whole and streamed, made from one description. */
 import type { Format } from '../../../src/core/endpoints.ts';
 import { inputTokens, type TokenCounts, totalTokens } from '../../../src/core/usage.ts';
+import { parseJson } from '../../../src/lib/json.ts';
 import { type Citation, chatAnnotations, logprobsOf, messagesCitations, responsesAnnotations } from './text-details.ts';
 
 export type Block =
@@ -306,7 +307,8 @@ function messagesBlock(block: Block): object {
     case 'redacted':
       return { type: 'redacted_thinking', data: block.data };
     case 'tool':
-      return { type: 'tool_use', id: block.id, name: block.name, input: JSON.parse(join(block) || '{}') };
+      // The format has no place for arguments that are not complete.
+      return { type: 'tool_use', id: block.id, name: block.name, input: parseJson(join(block)) ?? {} };
   }
 }
 

@@ -88,7 +88,7 @@ function responseObject(status: string, extra: object): object {
 
 const RESPONSES_USAGE = {
   input_tokens: INPUT_TOKENS,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: OUTPUT_TOKENS,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: INPUT_TOKENS + OUTPUT_TOKENS,

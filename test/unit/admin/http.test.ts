@@ -254,6 +254,28 @@ describe('the admin port', () => {
     assert.equal((await service.listKeys()).length, 1);
   });
 
+  test('refuses a method that no route has, whatever it is, before it looks at the body', async (t) => {
+    const { port, send } = await adminPort(t);
+    for (const method of ['QUERY', 'PROPFIND', 'PURGE', 'M-SEARCH', 'LOCK', 'OPTIONS', 'TRACE']) {
+      for (const [path, status, allow] of [
+        ['/admin/v1/keys', 405, 'POST, GET'],
+        ['/healthz', 405, 'GET, HEAD'],
+        ['/admin/nowhere', 404, undefined],
+        ['/nowhere', 404, undefined],
+      ] as const) {
+        const bodies = method === 'TRACE' ? [{}] : [{}, { 'content-type': 'text/plain', 'content-length': '3' }];
+        for (const headers of bodies) {
+          const body = 'content-length' in headers ? 'a=b' : undefined;
+          const answer = await send(method, path, body, headers);
+          assert.deepEqual([answer.status, answer.headers.allow], [status, allow], `${method} ${path}`);
+          assert.equal(answer.body.error.request_id, answer.headers['x-request-id']);
+        }
+      }
+      const unknown = await answered(port, method, '/admin/v1/keys', undefined, { authorization: '' });
+      assert.equal(unknown.status, 401, method);
+    }
+  });
+
   test('tells a failed store as 503', async (t) => {
     const { send, ledger } = await adminPort(t);
     await ledger.close();

@@ -96,6 +96,13 @@ describe('the OpenAPI document of the admin API', () => {
       headers: ['x-playground-status', 'x-playground-request-id'],
       types: [JSON_TYPE, events],
     });
+    for (const payers of ['keys', 'accounts']) {
+      const types = [JSON_TYPE, 'text/csv', 'text/html'];
+      assert.deepEqual(at(`/admin/v1/${payers}/{id}/statement`, 'get', '200'), {
+        headers: ['content-disposition'],
+        types,
+      });
+    }
     for (const path of ['/admin/v1/oidc/login', '/admin/v1/oidc/callback']) {
       assert.deepEqual(at(path, 'get', '302'), { headers: ['location'], types: [] });
     }

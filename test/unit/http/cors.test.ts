@@ -36,6 +36,7 @@ for (const kind of TRANSPORTS) {
       assert.equal(preflight.status, 200);
       assert.equal(await preflight.text(), '');
       const fields = Object.fromEntries(preflight.headers);
+      assert.match(fields['x-request-id'] ?? '', /^req_[0-9a-f]{32}$/);
       assert.equal(fields['access-control-allow-origin'], APP);
       assert.equal(fields['access-control-allow-methods'], 'GET, POST, DELETE');
       assert.equal(fields['access-control-allow-headers'], PREFLIGHT['access-control-request-headers']);

@@ -84,7 +84,7 @@ export function completeResponse(status: string, extra: object = {}): object {
 
 export const RESPONSES_USAGE = {
   input_tokens: 50,
-  input_tokens_details: { cached_tokens: 10 },
+  input_tokens_details: { cached_tokens: 10, cache_write_tokens: 0 },
   output_tokens: 9,
   output_tokens_details: { reasoning_tokens: 4 },
   total_tokens: 59,

@@ -3,6 +3,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecurely, createSecureContext, type SecureContext } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Network } from '../../../core/provider.ts';
+import { ignoreUnaskedContinue } from './unasked-continue.ts';
 
 const PROBE_AFTER_MS = 60_000;
 const HIGH_WATER_MARK = 64 * 1_024;
@@ -39,6 +40,7 @@ export class Connector {
       else callback(null, socket);
     };
     socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
+    ignoreUnaskedContinue(socket);
     socket.once(options.protocol === 'https:' ? 'secureConnect' : 'connect', () => settled(null));
     socket.on('error', settled);
     // A server that closes in the middle of a handshake causes no error.

@@ -44,8 +44,6 @@ export const IMPLEMENTATIONS: readonly Implementation[] = [
     'is closed when the answer is one of HTTP/1.0': 'undici keeps such a connection where the server asks for it',
     'is closed when an empty line comes behind the answer': 'llhttp skips empty lines before a response',
     'an empty line before it is refused, and the connection is closed': 'llhttp skips empty lines before a response',
-    'behind 100 Continue is taken, at once': 'undici refuses a 100 that it did not ask for',
-    'behind 100 Continue is taken, byte by byte': 'undici refuses a 100 that it did not ask for',
     'chunks in HTTP/1.0 is refused, and the connection is closed': 'undici does not tell the version of a response',
     'a coding in the trailer is refused, and the connection is closed':
       'undici has completed the response by then: it is refused, and its connection is kept',

@@ -30,6 +30,11 @@ for (const implementation of IMPLEMENTATIONS) {
       'without any field': ['HTTP/1.1 204 No Content\r\n\r\n', 204, ''],
       '304': ['HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n', 304, ''],
       'behind 100 Continue': [`HTTP/1.1 100 Continue\r\n\r\n${answer('x')}`, 200, 'x'],
+      'behind 103 and 100 twice': [
+        `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 100\r\nx: y\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${answer('x')}`,
+        200,
+        'x',
+      ],
       'behind 102 and 103': [
         `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\ncontent-length: 7\r\n\r\n${answer('x')}`,
         200,
@@ -56,6 +61,27 @@ for (const implementation of IMPLEMENTATIONS) {
         });
       }
     }
+
+    test('whose content reads like 100 Continue is not changed, on a connection that is used again', async () => {
+      await using fixture = await ClientFixture.start(implementation);
+      const text = 'HTTP/1.1 100 Continue\r\n\r\n';
+      const first = await fixture.asked();
+      const { connection } = first;
+      let { heard } = first;
+      for (const requests of [2, 3]) {
+        connection.say(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: ${2 * text.length}\r\n\r\n`);
+        connection.say(text);
+        await heard.until(text);
+        connection.say(text);
+        assert.equal(await heard.over, 'end');
+        assert.equal(heard.content, text + text);
+        await fixture.freed();
+        heard = fixture.ask().heard;
+        await connection.requests(requests);
+      }
+      connection.say(answer('x'));
+      assert.equal(await heard.over, 'end');
+    });
 
     test('without a length ends with the connection', async () => {
       await using fixture = await ClientFixture.start(implementation);
