@@ -161,7 +161,7 @@ function pricesOf(pricing: Pricing, provider: string, types: readonly string[]):
 }
 
 function plainType(type: string): string {
-  return type.replace(/_(?:\d{8}|preview.*)$/, '');
+  return type.replace(/_(?:\d{8}|preview.*)$/s, '');
 }
 
 function modifiersOf({ modifiers }: Pricing, provider: string): PriceModifiers {

@@ -96,14 +96,14 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
       const outcome = refused ? refusalOf(status, text, retryAfter, provider) : unlessRefused(text);
       attempt.end(typeof outcome === 'number' ? 'complete' : 'failed', apiKey);
       if (typeof outcome !== 'number') {
-        noteFailedAttempt(log, record, attempt, outcome, { sent: call.body, answer: '' }, NOT_COUNTED);
+        noteFailedAttempt(log, record, attempt, outcome, NOT_COUNTED);
       }
       resolve(typeof outcome === 'number' ? outcome : null);
     };
     const giveUp = (): void => {
       if (attempt.outcome !== 'running') return;
       handle.abort();
-      ended(() => failureInAnswer('upstream_timeout', TOO_LATE, false));
+      ended(() => failureInAnswer('upstream_timeout', TOO_LATE));
     };
     // What has arrived meanwhile is read first: a process that was held up is no provider that is slow.
     const timer = setTimeout(() => setImmediate(giveUp), PROVIDER_WAIT_MS);
@@ -117,7 +117,7 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
       onData: (chunk) => {
         if (collected.length <= ANSWER_BYTES_MAX) collected.add(chunk);
       },
-      onEnd: () => ended((text) => countOf(text) ?? failureInAnswer('upstream_error', NO_COUNT, false)),
+      onEnd: () => ended((text) => countOf(text) ?? failureInAnswer('upstream_error', NO_COUNT)),
       onFailure: (failure) => ended(() => failureOfTransport(failure)),
     });
   });
@@ -125,13 +125,12 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
 
 const NOT_COUNTED = 'tokens are estimated, because a provider did not count them';
 const TOO_LATE = `The provider gave no count within ${PROVIDER_WAIT_MS / 1_000} s.`;
+const UNKNOWN_HERE = 'The provider does not know this model, or does not count tokens.';
 const NO_COUNT = 'The provider answered with something that is no count of tokens.';
 
 function refusalOf(status: number, text: string, retryAfter: string | null, provider: Provider): ProviderFailure {
   const failure = failureOfStatus(status, text, retryAfter, secretsOf(provider));
-  return status === 404
-    ? { ...failure, message: 'The provider does not know this model, or does not count tokens.' }
-    : failure;
+  return status === 404 ? { ...failure, message: UNKNOWN_HERE, kept: UNKNOWN_HERE } : failure;
 }
 
 function countOf(text: string): number | null {

@@ -106,7 +106,11 @@ async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Com
       await ignoreStoreFailure(end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void());
       return fail(
         exchange,
-        new GatewayError(end.condition, { message: end.message, retryAfterS: end.retryAfterS ?? undefined }),
+        new GatewayError(end.condition, {
+          message: end.message,
+          kept: end.kept,
+          retryAfterS: end.retryAfterS ?? undefined,
+        }),
         end.position,
       );
     }
@@ -128,7 +132,7 @@ function fail(exchange: Exchange, error: unknown, position: StreamPosition | nul
   if (!response.headersSent) throw error;
   // In-band there is no status that the operation's list could lack: the time limit goes by its own name.
   const failure = failureOf(error === STOPPED.deadline ? null : request.endpoint, error);
-  exchange.record.failed(failure.condition, failure.message);
+  exchange.record.failed(failure);
   const frames = FORMATS[request.endpoint.format].failureFrames({
     ...failure,
     requestId: request.requestId,
@@ -151,13 +155,15 @@ const STOPPED = {
   }),
 } as const;
 
+const NO_TARGET =
+  'No provider of this model can be used right now: each has failed too often and is not called for a while.';
+
 function noTarget(dueInMs: number | null): AttemptFailure {
   return {
     kind: 'failed',
     condition: 'provider_unavailable',
-    message:
-      'No provider of this model can be used right now: each has failed too often and is not called for a while.',
-    quotes: false,
+    message: NO_TARGET,
+    kept: NO_TARGET,
     retry: 'never',
     retryAfterS: dueInMs === null ? null : Math.ceil(dueInMs / 1_000),
     operatorFault: false,
