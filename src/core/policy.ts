@@ -2,6 +2,8 @@
 
 export interface Limits {
   readonly bodyBytes: number;
+  /** Values in the JSON of one body, at every depth. */
+  readonly jsonValues: number;
   readonly replyBytes: number;
   /** The process's budget for buffers of replies that are kept for idempotent replay. */
   readonly replyBufferBytes: number;

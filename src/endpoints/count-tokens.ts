@@ -30,7 +30,7 @@ export async function countTokens(
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
   const caller = await authenticate(gateway, request);
-  const read = await readRequest(request, config.policy.limits.bodyBytes);
+  const read = await readRequest(request, config.policy.limits);
   noteRead(request.record, config.catalog, read);
   const { key } = await countAgainstRateLimit(gateway, request, caller);
   const plan = makePlan(config, key, request.endpoint, read, null);

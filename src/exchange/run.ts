@@ -34,7 +34,7 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
   const config = { catalog: gateway.catalog(), policy: gateway.policy() };
   const caller = await authenticate(gateway, request);
   const expand = (parsed: ParsedBody) => expandReferences(gateway.ledger, caller.key.id, config.policy, parsed);
-  const read = await readRequest(request, config.policy.limits.bodyBytes, expand, config.catalog.withDefaults);
+  const read = await readRequest(request, config.policy.limits, expand, config.catalog.withDefaults);
   noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);
