@@ -228,7 +228,7 @@ export const FileSchema = Type.Object(
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
           count_wait: seconds(
-            'How long a request waits for the exact count of its prompt; after it, the estimate is used. Default 5.',
+            'How long a request waits for the exact count of its prompt, where the answer depends on it; after it, a 503. Default 5.',
             300,
           ),
           pre_stop: seconds(

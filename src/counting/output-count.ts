@@ -20,6 +20,7 @@ export function likelyOutput(outputBytes: number): number {
  */
 export async function countOutput(
   counter: Pick<ExactCounter, 'count'>,
+  keyId: string,
   sample: OutputSample,
   outputBytes: number,
   targets: readonly Target[],
@@ -31,6 +32,7 @@ export async function countOutput(
   const counted =
     text.length < COUNTED_UNITS_MIN
       ? null
-      : await counter.count({ texts, tokenizer: tokenizerOf(targets), unitsMax: Number.POSITIVE_INFINITY });
-  return Math.ceil(((counted?.likely ?? likelyTokens([text])) * outputBytes) / sampleBytes);
+      : await counter.count({ texts, tokenizer: tokenizerOf(targets), unitsMax: Number.POSITIVE_INFINITY }, keyId);
+  const tokens = counted === null || counted.late ? likelyTokens([text]) : counted.likely;
+  return Math.ceil((tokens * outputBytes) / sampleBytes);
 }

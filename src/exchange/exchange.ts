@@ -262,7 +262,7 @@ export class Exchange implements InFlightExchange {
   /** Output that nobody has reported is counted, off the loop; the provider is no longer involved. */
   async #countOutput({ reportedFinal, sample, outputBytes }: Seen): Promise<void> {
     if (reportedFinal || !sample) return;
-    this.#outputTokens = await countOutput(this.#gateway.counter, sample, outputBytes, this.plan.targets);
+    this.#outputTokens = await countOutput(this.#gateway.counter, this.keyId, sample, outputBytes, this.plan.targets);
   }
 
   /**

@@ -78,6 +78,8 @@ test('not of the answer that a stream has brought so far; the client gets the wh
 });
 
 test('not where the gateway itself refuses what the client has sent', async () => {
+  // What it does not refuse itself, the provider does.
+  refuse(SAID);
   for (const [format, extra] of [
     ['chat', { [SAID]: 1, messages: [{ role: SAID, content: 'Hi' }] }],
     ['chat', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: SAID } }] }] }],

@@ -35,6 +35,7 @@ describe('docs/reliability.md', () => {
       'F40',
       'F41',
       'F43',
+      'F44',
     ]);
     const headings = rows.filter((row) => /^\| (#|Guarantee) \|/.test(row));
     assert.equal(withTest.length, rows.length - headings.length);
