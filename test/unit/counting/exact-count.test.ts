@@ -92,7 +92,8 @@ describe('counting off the loop', () => {
       const text = unit.repeat(Math.ceil(150_000 / unit.length));
       const { low, likely, high } = await counter.count(jobFor(text), 'key');
       const tokens = cutRuns(text).reduce((sum, piece) => sum + o200k(piece), 0);
-      assert.ok(Math.abs(likely - tokens) <= 5, `${likely} for ${tokens} of ${unit}`);
+      // Between words there is none.
+      assert.ok(Math.abs(likely - tokens) <= (unit.includes(' ') ? 0 : 5), `${likely} for ${tokens} of ${unit}`);
       assert.ok(low <= tokens && tokens <= high);
     }
   });
