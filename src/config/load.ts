@@ -188,6 +188,7 @@ function duplicates(
 function limitsOf({ limits = {} }: FileConfig): Limits {
   return {
     bodyBytes: limits.body_bytes ?? 32 * MIB,
+    jsonValues: limits.json_values ?? 100_000,
     replyBytes: limits.reply_bytes ?? MIB,
     replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
     settleWaitMs: milliseconds(limits.settle_wait, 30_000),

@@ -216,11 +216,19 @@ export const FileSchema = Type.Object(
       Type.Object(
         {
           body_bytes: bytes('The largest request body. Default 32 MiB.', GIB),
+          json_values: Type.Optional(
+            Type.Integer({
+              minimum: 1000,
+              maximum: 100_000_000,
+              description:
+                'Values in the JSON of one request body: members of objects and elements of arrays at every depth. Default 100000.',
+            }),
+          ),
           reply_bytes: bytes('The largest answer kept for an idempotent repeat. Default 1 MiB.', GIB),
           reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
           settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
           count_wait: seconds(
-            'How long a request waits for the exact count of its prompt; after it, the estimate is used. Default 5.',
+            'How long a request waits for the exact count of its prompt, where the answer depends on it; after it, a 503. Default 5.',
             300,
           ),
           pre_stop: seconds(

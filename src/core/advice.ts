@@ -79,7 +79,7 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   upstream_timeout:
     'The provider took too long, or the stream reached its five minutes. Retry with backoff, stream long answers, or ask for less output.',
   service_unavailable:
-    'The gateway cannot serve this request, and the message says why: its store is out of reach, it is shutting down, it has as many connections as it can serve, the key is being changed, or an operator has stopped the request. It never admits what it cannot book. Retry after `Retry-After`; where the message says that the request is charged, a retry without its `Idempotency-Key` is charged again.',
+    'The gateway cannot serve this request, and the message says why: its store is out of reach, it is shutting down, it has as many connections as it can serve, the key is being changed, the prompt could not be counted in time, or an operator has stopped the request. It never admits what it cannot book. Retry after `Retry-After`; where the message says that the request is charged, a retry without its `Idempotency-Key` is charged again.',
   internal_error:
     'A fault of the gateway. The operator finds the cause in the log under the request id. Retry with backoff.',
   request_too_large: 'The body is over the limit, 32 MiB unless the operator set another.',

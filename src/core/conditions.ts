@@ -204,6 +204,8 @@ export function conditionRow(condition: Condition): ConditionRow {
 
 export interface GatewayErrorDetails {
   readonly message?: string | undefined;
+  /** What may be kept of the message where it has words of a provider, which can quote the conversation. */
+  readonly kept?: string | undefined;
   /** JSON path of the first offending field, or a header's name. */
   readonly param?: string | undefined;
   readonly retryAfterS?: number | undefined;
@@ -216,6 +218,7 @@ export interface GatewayErrorDetails {
 /** The only error that the HTTP side turns into a reply other than `internal_error`. */
 export class GatewayError extends Error {
   readonly condition: Condition;
+  readonly kept: string | undefined;
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
@@ -224,6 +227,7 @@ export class GatewayError extends Error {
     super(details.message ?? CONDITIONS[condition].sentence, { cause: details.cause });
     this.name = 'GatewayError';
     this.condition = condition;
+    this.kept = details.kept;
     this.param = details.param;
     this.retryAfterS = details.retryAfterS;
     this.details = details.details;

@@ -9,6 +9,8 @@ export interface Failure {
   readonly type: string;
   readonly typeB: string;
   readonly message: string;
+  /** What may be kept of the message; null where that is the gateway's own sentence. */
+  readonly kept: string | null;
   readonly param: string | null;
   readonly retryAfterS: number | null;
   readonly mayRetry: boolean;
@@ -27,6 +29,7 @@ export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
     type: row.type,
     typeB: row.typeB,
     message: known.message,
+    kept: known.kept ?? null,
     param: known.param ?? null,
     retryAfterS: known.retryAfterS ?? row.retryAfterS ?? null,
     mayRetry: row.retry === 'allowed',

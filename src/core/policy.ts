@@ -2,11 +2,13 @@
 
 export interface Limits {
   readonly bodyBytes: number;
+  /** Values in the JSON of one body, at every depth. */
+  readonly jsonValues: number;
   readonly replyBytes: number;
   /** The process's budget for buffers of replies that are kept for idempotent replay. */
   readonly replyBufferBytes: number;
   readonly settleWaitMs: number;
-  /** For an exact count of a prompt; the estimate counts after it. */
+  /** For an exact count of a prompt, where the answer depends on it. */
   readonly countWaitMs: number;
   /** How long a gateway that was told to stop says so at `/readyz` before it takes no new work. */
   readonly preStopMs: number;

@@ -202,7 +202,7 @@ function pricesOf(pricing: Pricing, provider: string, types: readonly string[]):
 
 /** Without its version; `mcp_toolset` names tools of `mcp`. */
 function plainType(type: string): string {
-  return type.replace(/_(?:\d{8}|\d{4}_\d{2}_\d{2}|preview.*|toolset)$/, '');
+  return type.replace(/_(?:\d{8}|\d{4}_\d{2}_\d{2}|preview.*|toolset)$/s, '');
 }
 
 function modifiersOf({ modifiers }: Pricing, provider: string): PriceModifiers {

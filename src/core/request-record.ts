@@ -3,7 +3,7 @@
  * object per request, made when it arrives, filled in along its way, and handed to the observers once, at its end.
  *
  * It holds no prompt and no answer, apart from `body`, which is for the time of the request only, and `capture`, which the
- * operator turns on for a key; what quotes a request has been taken out of its messages. Moments are readings of `performance.now()`; null: it did not come to that.
+ * operator turns on for a key; nor do its messages, which have no words of a provider. Moments are readings of `performance.now()`; null: it did not come to that.
  */
 import { Capture } from './capture.ts';
 import type { Condition } from './conditions.ts';
@@ -11,7 +11,7 @@ import type { Endpoint, Format } from './endpoints.ts';
 import type { KeyRecord, Mode } from './key.ts';
 import type { Target } from './model.ts';
 import type { Pricing } from './money.ts';
-import { type Conversation, withoutConversation, withoutKeys, withoutRequestText } from './request-text.ts';
+import { keptMessage, withoutKeys } from './request-text.ts';
 import type { Usage } from './usage.ts';
 
 /** Called for every request of the gateway, on its path: it must return at once, and it must not throw. */
@@ -99,6 +99,12 @@ export class AttemptRecord {
     this.waitedMs = waitedMs;
   }
 
+  failed({ condition, kept, detail, retryAfterS }: AttemptFault): void {
+    this.condition = condition;
+    this.retryAfterS = retryAfterS;
+    this.message = detail === null ? kept : `${kept} (${detail})`;
+  }
+
   /** `secrets`: what the provider was sent as credentials; it can answer with any id, also with one of these. */
   end(outcome: 'complete' | 'failed' | 'stopped', secrets: readonly string[]): void {
     this.endedAt = performance.now();
@@ -113,9 +119,18 @@ export class AttemptRecord {
 /** What a call failed with. `detail`: how a connection did. */
 interface AttemptFault {
   readonly condition: Condition;
-  readonly message: string;
+  /** What may be kept of its message. */
+  readonly kept: string;
   readonly detail: string | null;
   readonly retryAfterS: number | null;
+}
+
+/** What a request failed with. `kept`: what may be kept of the message; null where that is the gateway's own sentence. */
+interface RequestFault {
+  readonly condition: Condition;
+  readonly message: string;
+  readonly param: string | null;
+  readonly kept: string | null;
 }
 
 const NONE_SKIPPED: readonly SkippedTarget[] = [];
@@ -199,8 +214,6 @@ export class RequestRecord {
   /** As it was received; null before that, and after the end. */
   body: Buffer | null = null;
   capture: Capture | null = null;
-  /** What the provider said last, and what is kept of it: the client mostly gets to see the same. */
-  #said: { readonly message: string; readonly kept: string } | null = null;
 
   constructor(requestId: string, endpoint: Endpoint | null, receivedAtMs: number) {
     this.requestId = requestId;
@@ -239,24 +252,10 @@ export class RequestRecord {
   }
 
   /** The failure that the client gets to see; the first one counts. */
-  failed(condition: Condition, message: string): void {
+  failed({ condition, message, param, kept }: RequestFault): void {
     if (this.condition !== null) return;
     this.condition = condition;
-    this.message =
-      message === this.#said?.message ? this.#said.kept : withoutRequestText(condition, message, this.body);
-  }
-
-  /** `conversation`: what its message may quote; null where that is the gateway's own. */
-  attemptFailed(
-    attempt: AttemptRecord,
-    { condition, message, detail, retryAfterS }: AttemptFault,
-    conversation: Conversation | null,
-  ): void {
-    const kept = withoutConversation(message, conversation);
-    this.#said = { message, kept };
-    attempt.condition = condition;
-    attempt.retryAfterS = retryAfterS;
-    attempt.message = detail === null ? kept : `${kept} (${detail})`;
+    this.message = kept ?? keptMessage(message, param);
   }
 
   /** The first content of a stream is about to be handed to the connection. */

@@ -14,6 +14,8 @@ export interface ExactCount {
   readonly likely: number;
   /** As good as never less than it reads: see docs/counting.md for what stands behind the margin. */
   readonly high: number;
+  /** Not all of what had to be counted was counted in time. */
+  readonly late?: boolean;
 }
 
 /** Counts one text; the tokens of its pieces add up. */

@@ -1,15 +1,19 @@
 /**
  * Counts prompts exactly, off the event loop. The worker starts with the first count, never keeps the process alive,
- * and stops when nothing has been counted for a while. A count that cannot be had in time is null: nobody is refused
- * because this is slow.
+ * and stops when nothing has been counted for a while. Keys take turns, a slice of a prompt each, so that nobody waits for
+ * the giant prompts of another. A count that cannot be had in time is late: it bounds the prompt from below, by what of it
+ * has been counted.
  */
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../lib/worker-file.ts';
-import type { ExactCount } from './exact-count.ts';
-import type { CountJob } from './worker.ts';
+import type { ExactCount, Texts } from './exact-count.ts';
+import { type Slice, slicesOf } from './slices.ts';
+import type { Tokenizer } from './tokenizer.ts';
+import type { CountJob, WorkerJob } from './worker.ts';
 
 export interface ExactCounterOptions {
   readonly waitMs?: number;
+  /** Prompts of one key that wait while another one of it is counted. */
   readonly queueMax?: number;
   /** Text of one prompt, in UTF-16 units; of a longer one only the beginning is counted, which bounds it from below. */
   readonly unitsMax?: number;
@@ -17,21 +21,20 @@ export interface ExactCounterOptions {
   onProblem(problem: unknown): void;
 }
 
-interface Waiting {
-  readonly job: CountJob;
-  readonly timer: NodeJS.Timeout;
-  resolve(counted: ExactCount | null): void;
-}
-
 const WAIT_MS = 5_000;
 const QUEUE_MAX = 32;
 const UNITS_MAX = 8 * 1_024 * 1_024;
 const IDLE_MS = 60_000;
+/** Nothing is known but that there is a prompt. */
+const UNCOUNTED: ExactCount = { low: 0, likely: 0, high: Number.POSITIVE_INFINITY, late: true };
 
 export class ExactCounter {
   readonly #options: Required<ExactCounterOptions>;
-  readonly #queue: Waiting[] = [];
-  #running: Waiting | null = null;
+  /** By key, the one whose turn is next first; of each key the oldest count first. None is empty. */
+  readonly #turns = new Map<string, Count[]>();
+  /** What the worker counts now; its count may have been given up meanwhile. */
+  #running: Count | null = null;
+  #runningSinceMs = 0;
   #worker: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
   #closed = false;
@@ -40,52 +43,61 @@ export class ExactCounter {
     this.#options = { waitMs: WAIT_MS, queueMax: QUEUE_MAX, unitsMax: UNITS_MAX, idleMs: IDLE_MS, ...options };
   }
 
-  /** Null when it cannot be had: too much waits already, or it takes too long. */
-  count(whole: CountJob): Promise<ExactCount | null> {
+  /** Late at once where too much of this key waits already. */
+  count(job: CountJob, keyId: string): Promise<ExactCount> {
     const { queueMax, unitsMax, waitMs } = this.#options;
-    if (this.#closed || this.#queue.length >= queueMax) return Promise.resolve(null);
-    const job = beginningOf(whole, Math.min(whole.unitsMax, unitsMax));
+    const queue = this.#turns.get(keyId) ?? [];
+    if (this.#closed || queue.length > queueMax) return Promise.resolve(UNCOUNTED);
     return new Promise((resolve) => {
-      const waiting: Waiting = { job, resolve, timer: setTimeout(() => this.#late(waiting), waitMs) };
-      this.#queue.push(waiting);
+      const count = new Count(job, Math.min(job.unitsMax, unitsMax), keyId, resolve);
+      count.timer = setTimeout(() => this.#late(count), waitMs);
+      queue.push(count);
+      this.#turns.set(keyId, queue);
       this.#next();
     });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const waiting of this.#queue.splice(0)) end(waiting, null);
+    for (const count of [...this.#turns.values()].flat()) this.#end(count, count.soFar());
     await this.#stop();
   }
 
   #next(): void {
     if (this.#running !== null) return;
-    const waiting = this.#queue.shift();
-    if (waiting === undefined) return;
-    this.#running = waiting;
+    const [queue] = this.#turns.values();
+    const [count] = queue ?? [];
+    if (count === undefined) return;
+    this.#running = count;
+    this.#runningSinceMs = performance.now();
     if (this.#idle) clearTimeout(this.#idle);
     const worker = this.#worker ?? this.#start();
     worker.ref();
-    worker.postMessage(waiting.job);
+    worker.postMessage(count.nextSlice());
   }
 
   #start(): Worker {
     const worker = new Worker(workerFile('worker', import.meta.url));
-    worker.on('message', (counted: ExactCount) => this.#ended(counted));
+    worker.on('message', (counted: ExactCount) => this.#counted(counted));
     worker.on('error', (problem) => {
       this.#options.onProblem(problem);
       if (this.#worker !== worker) return;
       this.#worker = null;
-      this.#ended(null);
+      this.#counted(null);
     });
     this.#worker = worker;
     return worker;
   }
 
-  #ended(counted: ExactCount | null): void {
-    const waiting = this.#running;
+  /** Null: the worker has failed. */
+  #counted(counted: ExactCount | null): void {
+    const count = this.#running;
     this.#running = null;
-    if (waiting) end(waiting, counted);
+    if (count) {
+      this.#moveToEnd(count.keyId);
+      if (counted === null) this.#end(count, count.soFar());
+      else if (count.add(counted)) this.#end(count, count.result());
+    }
     this.#worker?.unref();
     this.#next();
     if (this.#running === null && this.#worker) {
@@ -93,49 +105,88 @@ export class ExactCounter {
     }
   }
 
-  /** A worker that counts reads no messages: one that takes too long can only be terminated. */
-  #late(waiting: Waiting): void {
-    const index = this.#queue.indexOf(waiting);
-    if (index >= 0) {
-      this.#queue.splice(index, 1);
-      end(waiting, null);
-      return;
-    }
-    this.#options.onProblem(new Error(`a prompt could not be counted within ${this.#options.waitMs} ms`));
+  /** Whoever has had a slice is the last to have another. */
+  #moveToEnd(keyId: string): void {
+    const queue = this.#turns.get(keyId);
+    if (queue === undefined) return;
+    this.#turns.delete(keyId);
+    this.#turns.set(keyId, queue);
+  }
+
+  #late(count: Count): void {
+    const { waitMs, onProblem } = this.#options;
+    onProblem(new Error(`a prompt could not be counted within ${waitMs} ms`));
+    this.#end(count, count.soFar());
+    // A worker that counts reads no messages: one that takes this long for a slice can only be terminated.
+    if (this.#running === null || performance.now() - this.#runningSinceMs < waitMs / 2) return;
     void this.#stop();
     this.#next();
+  }
+
+  #end(count: Count, counted: ExactCount): void {
+    clearTimeout(count.timer);
+    count.resolve(counted);
+    const queue = this.#turns.get(count.keyId) ?? [];
+    const index = queue.indexOf(count);
+    if (index >= 0) queue.splice(index, 1);
+    if (queue.length === 0) this.#turns.delete(count.keyId);
   }
 
   async #stop(): Promise<void> {
     if (this.#idle) clearTimeout(this.#idle);
     const worker = this.#worker;
-    const waiting = this.#running;
+    const count = this.#running;
     this.#worker = null;
     this.#running = null;
-    if (waiting) end(waiting, null);
+    if (count) this.#end(count, count.soFar());
     worker?.removeAllListeners('message');
     await worker?.terminate();
   }
 }
 
-function end(waiting: Waiting, counted: ExactCount | null): void {
-  clearTimeout(waiting.timer);
-  waiting.resolve(counted);
+/** One prompt on its way, slice by slice. */
+class Count {
+  readonly keyId: string;
+  readonly resolve: (counted: ExactCount) => void;
+  timer: NodeJS.Timeout | undefined;
+  readonly #tokenizer: Tokenizer;
+  readonly #slices: readonly Slice[];
+  readonly #whole: boolean;
+  #done = 0;
+  #low = 0;
+  #likely = 0;
+  #high = 0;
+
+  constructor({ texts, tokenizer }: CountJob, unitsMax: number, keyId: string, resolve: (counted: ExactCount) => void) {
+    const { slices, whole } = slicesOf(texts, unitsMax);
+    this.keyId = keyId;
+    this.resolve = resolve;
+    this.#tokenizer = tokenizer;
+    this.#slices = slices;
+    this.#whole = whole;
+  }
+
+  nextSlice(): WorkerJob {
+    return { texts: this.#slices[this.#done]?.texts ?? NO_TEXTS, tokenizer: this.#tokenizer };
+  }
+
+  /** Whether this was the last slice. */
+  add({ low, likely, high }: ExactCount): boolean {
+    this.#low += Math.max(0, low - (this.#slices[this.#done]?.cuts ?? 0));
+    this.#likely += likely;
+    this.#high += high;
+    this.#done += 1;
+    return this.#done === this.#slices.length;
+  }
+
+  /** Of the beginning only where that was all that had to be counted. */
+  result(): ExactCount {
+    return { low: this.#low, likely: this.#likely, high: this.#whole ? this.#high : Number.POSITIVE_INFINITY };
+  }
+
+  soFar(): ExactCount {
+    return { ...UNCOUNTED, low: this.#low, likely: this.#likely };
+  }
 }
 
-/** The job itself where it is within the limit. */
-function beginningOf(job: CountJob, unitsMax: number): CountJob {
-  let left = unitsMax;
-  const cut = (texts: readonly string[]): string[] =>
-    texts.map((text) => {
-      const kept = text.slice(0, Math.max(0, left));
-      left -= text.length;
-      return kept;
-    });
-  const texts = {
-    certain: cut(job.texts.certain),
-    definitions: cut(job.texts.definitions),
-    others: cut(job.texts.others),
-  };
-  return left >= 0 ? job : { ...job, texts, isBeginning: true };
-}
+const NO_TEXTS: Texts = { certain: [], definitions: [], others: [] };

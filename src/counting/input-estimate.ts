@@ -75,17 +75,19 @@ export class InputEstimate {
     return Math.min(this.#likely(), this.#highOfBytes());
   }
 
-  /** Whether the window may be exceeded, so that a count has to decide. */
+  /** Whether the window may be exceeded, so that a count has to decide; one that is late has not. */
   get mayExceedWindow(): boolean {
     const window = this.#window;
-    if (window === null || this.#counted !== null || this.#textBytes() <= window) return false;
+    if (window === null || !this.#isUncounted || this.#textBytes() <= window) return false;
     return !this.#read().shortened && this.#likely() >= window * DOUBT_SHARE;
   }
 
   /** How many tokens the input has where that leaves no room in the window; null where it does, or nothing is sure. */
   get overflowTokens(): number | null {
     if (this.#counted === null || this.#window === null || this.#read().shortened) return null;
-    const text = Math.max(this.#counted.low, this.#counted.likely) + this.#read().segments * SEGMENT_TOKENS_LIKELY;
+    const counted = Math.max(this.#counted.low, this.#counted.likely) + this.#read().segments * SEGMENT_TOKENS_LIKELY;
+    // A count that is late has nothing of the rest, and half of the guess is less than any count that it can turn out to be.
+    const text = this.#counted.late ? Math.max(counted, Math.floor(this.#likely() / 2)) : counted;
     return text >= this.#window ? Math.max(text, this.#likely()) : null;
   }
 
@@ -94,13 +96,13 @@ export class InputEstimate {
     const window = this.#window;
     if (window === null || this.high + outputLimit <= window) return outputLimit;
     const room = window - this.#likely();
-    // An input that leaves none is refused where a count has confirmed it; without a count the provider decides.
+    // An input that leaves none is refused where a count has confirmed it.
     return room > 0 ? Math.min(outputLimit, room) : outputLimit;
   }
 
   /** Whether a count could make `high` notably smaller. */
   get worthExactCount(): boolean {
-    return this.#counted === null && this.#textBytes() >= RECOUNT_BYTES_MIN;
+    return this.#isUncounted && this.#textBytes() >= RECOUNT_BYTES_MIN;
   }
 
   toJob(): CountJob {
@@ -165,6 +167,10 @@ export class InputEstimate {
     const inFiles =
       fileTokensMax === null ? files * FILE_TOKENS_LIKELY : Math.ceil(fileTokensMax / FILE_BYTES_PER_TOKEN_LIKELY);
     return text + segments * SEGMENT_TOKENS_LIKELY + images * IMAGE_TOKENS_LIKELY + inFiles;
+  }
+
+  get #isUncounted(): boolean {
+    return this.#counted === null || this.#counted.late === true;
   }
 
   /** Null also where only the beginning was counted. */

@@ -1,6 +1,7 @@
 /** Tokens of generated text that nobody reported: counted by a tokenizer, off the loop. */
 import type { Target } from '../core/model.ts';
 import type { OutputSample } from '../wire/output-sample.ts';
+import type { ExactCount } from './exact-count.ts';
 import type { ExactCounter } from './exact-counter.ts';
 import { likelyTokens } from './heuristic.ts';
 import { tokenizerOf } from './tokenizer.ts';
@@ -19,6 +20,7 @@ export function likelyOutput(outputBytes: number): number {
 /** The output of one stream: by a tokenizer as far as that has counted it, by its bytes beyond that. */
 export class OutputCount {
   readonly #counter: Pick<ExactCounter, 'count'>;
+  readonly #keyId: string;
   readonly #targets: readonly Target[];
   /** Taken over from the sample of the stream, and not counted yet. */
   #kept = '';
@@ -26,8 +28,9 @@ export class OutputCount {
   #likely = 0;
   #high = 0;
 
-  constructor(counter: Pick<ExactCounter, 'count'>, targets: readonly Target[]) {
+  constructor(counter: Pick<ExactCounter, 'count'>, keyId: string, targets: readonly Target[]) {
     this.#counter = counter;
+    this.#keyId = keyId;
     this.#targets = targets;
   }
 
@@ -69,17 +72,16 @@ export class OutputCount {
   async #count(text: string): Promise<void> {
     const bytes = Buffer.byteLength(text);
     if (bytes === 0) return;
-    const texts = { certain: [text], definitions: [], others: [] };
-    const counted =
-      text.length < COUNTED_UNITS_MIN
-        ? null
-        : await this.#counter.count({
-            texts,
-            tokenizer: tokenizerOf(this.#targets),
-            unitsMax: Number.POSITIVE_INFINITY,
-          });
+    const counted = text.length < COUNTED_UNITS_MIN ? null : await this.#countedExactly(text);
+    const inTime = counted === null || counted.late ? null : counted;
     this.#bytes += bytes;
-    this.#likely += counted?.likely ?? likelyTokens([text]);
-    this.#high += Math.min(bytes, counted?.high ?? bytes);
+    this.#likely += inTime?.likely ?? likelyTokens([text]);
+    this.#high += Math.min(bytes, inTime?.high ?? bytes);
+  }
+
+  #countedExactly(text: string): Promise<ExactCount> {
+    const texts = { certain: [text], definitions: [], others: [] };
+    const job = { texts, tokenizer: tokenizerOf(this.#targets), unitsMax: Number.POSITIVE_INFINITY };
+    return this.#counter.count(job, this.#keyId);
   }
 }

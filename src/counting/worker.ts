@@ -1,4 +1,4 @@
-/** The counting worker: loads a tokenizer when one is first needed, and counts one prompt at a time. */
+/** The counting worker: loads a tokenizer when one is first needed, and counts one slice of a prompt at a time. */
 import { parentPort } from 'node:worker_threads';
 import { countTexts, type Encoder, type ExactCount, type Texts, textCounter } from './exact-count.ts';
 import { TextCountCache } from './text-count-cache.ts';
@@ -9,9 +9,10 @@ export interface CountJob {
   readonly tokenizer: Tokenizer;
   /** How much of the texts has to be counted, in UTF-16 units. */
   readonly unitsMax: number;
-  /** The prompt is longer than these texts: their count only bounds it from below. */
-  readonly isBeginning?: boolean;
 }
+
+/** What the worker is sent of it at a time. */
+export type WorkerJob = Pick<CountJob, 'texts' | 'tokenizer'>;
 
 /** What looks like a special token in a user's text is text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
@@ -30,15 +31,14 @@ async function encoder(encoding: Encoding): Promise<Encoder> {
   return fresh;
 }
 
-async function count({ texts, tokenizer, isBeginning }: CountJob): Promise<ExactCount> {
+async function count({ texts, tokenizer }: WorkerJob): Promise<ExactCount> {
   const encoders = await Promise.all(encodingsFor(tokenizer).map(encoder));
-  const counted = countTexts(texts, tokenizer, cache.counter(tokenizer, textCounter(encoders)));
-  return isBeginning ? { ...counted, high: Number.POSITIVE_INFINITY } : counted;
+  return countTexts(texts, tokenizer, cache.counter(tokenizer, textCounter(encoders)));
 }
 
 const parent = parentPort;
 if (parent !== null) {
-  parent.on('message', (job: CountJob) => {
+  parent.on('message', (job: WorkerJob) => {
     // A failure ends the worker, and its error reaches whoever waits.
     void count(job).then((counted) => parent.postMessage(counted));
   });

@@ -31,7 +31,7 @@ export async function countTokens(
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
-  const read = await readRequest(request, config.policy.limits.bodyBytes);
+  const read = await readRequest(request, config.policy.limits);
   noteRead(request.record, config.catalog, read);
   const { key } = await countAgainstRateLimit(gateway, request, caller);
   const plan = makePlan(config, key, request.endpoint, read, null);
@@ -97,14 +97,14 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
       const outcome = refused ? refusalOf(status, text, retryAfter, provider) : unlessRefused(text);
       attempt.end(typeof outcome === 'number' ? 'complete' : 'failed', secretsOf(provider));
       if (typeof outcome !== 'number') {
-        noteFailedAttempt(log, record, attempt, outcome, { sent: call.body, answer: '' }, NOT_COUNTED);
+        noteFailedAttempt(log, record, attempt, outcome, NOT_COUNTED);
       }
       resolve(typeof outcome === 'number' ? outcome : null);
     };
     const giveUp = (): void => {
       if (attempt.outcome !== 'running') return;
       handle.abort();
-      ended(() => failureInAnswer('upstream_timeout', TOO_LATE, false));
+      ended(() => failureInAnswer('upstream_timeout', TOO_LATE));
     };
     // What has arrived meanwhile is read first: a process that was held up is no provider that is slow.
     const timer = setTimeout(() => setImmediate(giveUp), PROVIDER_WAIT_MS);
@@ -118,7 +118,7 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
       onData: (chunk) => {
         if (collected.length <= ANSWER_BYTES_MAX) collected.add(chunk);
       },
-      onEnd: () => ended((text) => countOf(text) ?? failureInAnswer('upstream_error', NO_COUNT, false)),
+      onEnd: () => ended((text) => countOf(text) ?? failureInAnswer('upstream_error', NO_COUNT)),
       onFailure: (failure) => ended(() => failureOfTransport(failure)),
     });
   });
@@ -126,13 +126,12 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
 
 const NOT_COUNTED = 'tokens are estimated, because a provider did not count them';
 const TOO_LATE = `The provider gave no count within ${PROVIDER_WAIT_MS / 1_000} s.`;
+const UNKNOWN_HERE = 'The provider does not know this model, or does not count tokens.';
 const NO_COUNT = 'The provider answered with something that is no count of tokens.';
 
 function refusalOf(status: number, text: string, retryAfter: string | null, provider: Provider): ProviderFailure {
   const failure = failureOfStatus(status, text, retryAfter, secretsOf(provider));
-  return status === 404
-    ? { ...failure, message: 'The provider does not know this model, or does not count tokens.' }
-    : failure;
+  return status === 404 ? { ...failure, message: UNKNOWN_HERE, kept: UNKNOWN_HERE } : failure;
 }
 
 function countOf(text: string): number | null {

@@ -56,7 +56,7 @@ export type Admitted =
 /** What is known of the request by now; each round of `admit` adds to it. */
 interface Progress {
   readonly caller: Caller;
-  /** Whether the text has been counted: once at most, and only where the answer depends on it. */
+  /** Whether a count was asked for: once at most, and only where the answer depends on it. It may be late. */
   readonly counted: boolean;
   readonly exact: ExactCount | null;
 }
@@ -73,13 +73,11 @@ export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Ad
       const found = await lookUpAgain(gateway, input.request, caller);
       input.request.record.keyChanged(found.key);
       progress = { ...progress, caller: found };
-    } else if (
-      !progress.counted &&
-      !(decision instanceof GatewayError) &&
-      isWorthExactCount(outcome, caller.key, decision)
-    ) {
+    } else if (!(decision instanceof GatewayError) && isWorthExactCount(outcome, caller.key, decision)) {
+      if (progress.counted) throw countLate();
       // Counting takes time, so it comes after the rate limit.
-      progress = { caller, counted: true, exact: await gateway.counter.count(decision.plan.input.toJob()) };
+      const exact = await gateway.counter.count(decision.plan.input.toJob(), caller.key.id);
+      progress = { caller, counted: true, exact };
     } else {
       return admittedBy(gateway, input, caller, decision, outcome);
     }
@@ -97,7 +95,7 @@ interface Decision {
 function decide(input: AdmissionInput, { caller, counted, exact }: Progress): Decision | GatewayError {
   const plan = input.plan(caller.key, exact);
   if (plan instanceof GatewayError) return plan;
-  if (!counted && plan.input.mayExceedWindow) return { plan, hold: null };
+  if (plan.input.mayExceedWindow) return counted ? countLate() : { plan, hold: null };
   const problem = idempotencyKeyProblem(input.request.headers);
   return problem ?? { plan, hold: holdRequest(input.request.requestId, caller.key, plan, counted) };
 }
@@ -202,6 +200,13 @@ async function lookUpAgain(
 
 function keyUnsteady(): GatewayError {
   return new GatewayError('service_unavailable', { message: 'The key is being changed too quickly. Retry shortly.' });
+}
+
+/** Neither a window nor a balance that only a count can judge is the client's fault while there is no count. */
+function countLate(): GatewayError {
+  return new GatewayError('service_unavailable', {
+    message: 'The prompt could not be counted in time, and it cannot be judged without. Retry shortly.',
+  });
 }
 
 function idempotencyKeyProblem(headers: RequestHeaders): GatewayError | null {

@@ -12,7 +12,7 @@ import { type NextAttempt, TargetSequence } from '../routing/target-sequence.ts'
 import { FORMATS } from '../wire/formats.ts';
 import type { Lane } from '../wire/lane.ts';
 import { Attempt, type AttemptOptions } from './attempt.ts';
-import type { AttemptEnd, AttemptFailure, Seen } from './attempt-end.ts';
+import type { AttemptEnd, Seen } from './attempt-end.ts';
 import { conversationOf } from './conversation.ts';
 import type { ElasticHold } from './elastic-hold.ts';
 import type { Exchange } from './exchange.ts';
@@ -122,8 +122,7 @@ class AttemptSetup implements AttemptOptions {
     this.record.end(end.kind, this.secrets());
     if (end.kind === 'failed') {
       learn(this.#gateway, this.#next, end);
-      const conversation = { sent: this.call.body, answer: answerOf(end) };
-      noteFailedAttempt(this.#gateway.log, this.#exchange.record, this.record, end, conversation);
+      noteFailedAttempt(this.#gateway.log, this.#exchange.record, this.record, end);
     }
     if (this.#next.provider.circuitBreaker && countsAgainst(end)) this.#callRecord.failed();
     else this.#callRecord.cancelled();
@@ -149,12 +148,6 @@ class AttemptSetup implements AttemptOptions {
 /** From 1; 0 where the provider needs no credential. */
 export function credentialNumber({ provider, apiKey }: Pick<NextAttempt, 'provider' | 'apiKey'>): number {
   return apiKey === null ? 0 : provider.apiKeys.indexOf(apiKey) + 1;
-}
-
-/** What the client has seen of it; null where that is more than is kept. */
-function answerOf({ meter }: AttemptFailure): string | null {
-  if (meter === null) return '';
-  return meter.sample == null || meter.sample.full ? null : meter.sample.text();
 }
 
 /** An attempt that ran into the time limit before the provider accepted it is the provider's; what the client ended is nobody's. */

@@ -22,7 +22,7 @@ import type {
   UpstreamHeaders,
   UpstreamListener,
 } from '../provider/upstream.ts';
-import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../wire/lane.ts';
+import type { Lane, LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../wire/lane.ts';
 import type { AttemptEnd, Seen } from './attempt-end.ts';
 import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
@@ -205,8 +205,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
       if (stream.early?.()) this.#handle?.abort();
       else this.#handle?.resume();
     } else if (step.state === 'failed') {
-      const { condition, message, quotes } = step.failure ?? BROKEN;
-      this.#break(condition, message, quotes);
+      const { condition, message, kept } = step.failure ?? BROKEN;
+      this.#break(condition, message, kept);
     } else {
       this.#reach();
     }
@@ -331,9 +331,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
         terminal: () => body,
       });
     } catch (error) {
-      const message =
-        error instanceof GatewayError ? error.message : 'The provider returned an answer that cannot be read.';
-      this.#break('upstream_error', message, true);
+      if (error instanceof GatewayError) this.#break('upstream_error', error.message, error.kept);
+      else this.#break('upstream_error', 'The provider returned an answer that cannot be read.');
     }
   }
 
@@ -347,9 +346,10 @@ export class Attempt implements UpstreamListener, ElasticListener {
     this.#break('upstream_error', 'The answer of the provider could not be read.');
   }
 
-  #break(condition: Condition, message: string, quotes = false): void {
+  #break(condition: Condition, message: string, kept = message): void {
     this.#handle?.abort();
-    this.#fail(failureInAnswer(condition, redact(message, this.#options.secrets()), quotes));
+    const secrets = this.#options.secrets();
+    this.#fail(failureInAnswer(condition, redact(message, secrets), redact(kept, secrets)));
   }
 
   #fail(failure: ProviderFailure): void {
@@ -387,5 +387,5 @@ function firstByteMs({ startedAt, firstByteAt }: AttemptRecord): number {
   return (firstByteAt ?? 0) - (startedAt ?? 0);
 }
 
-const BROKEN = { condition: 'upstream_error', message: 'The provider broke its stream.', quotes: false } as const;
+const BROKEN: LaneFailure = { condition: 'upstream_error', message: 'The provider broke its stream.' };
 const NOTHING_SEEN: Meter = { reported: null, reportedFinal: false, outputBytes: 0 };

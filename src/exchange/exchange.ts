@@ -98,7 +98,7 @@ export class Exchange implements InFlightExchange {
         : carriedOutput(this.#mode, this.plan, this.#admission);
     // Less than was asked for is all that the balance has: such a hold cannot grow, and the output limit shrinks to it.
     const grows = this.plan.elastic && carried >= Math.min(this.plan.outputLimit, this.plan.firstOutputTokens);
-    this.#output = new UnreportedOutput(gateway, this.plan, request.record);
+    this.#output = new UnreportedOutput(gateway, this.keyId, this.plan, request.record);
     this.elastic = grows ? this.#elasticHold(carried) : null;
     this.outputLimit = grows ? this.plan.outputLimit : carried;
     response.onClose(() => this.#stop('client_gone'));

@@ -61,7 +61,7 @@ export async function expandReferences(
     request.layout,
   );
   if (bytes.length > policy.limits.bodyBytes) throw tooLarge(policy);
-  return { request: { ...parseBody(bytes), received: request.received }, state };
+  return { request: { ...parseBody(bytes, policy.limits.jsonValues), received: request.received }, state };
 }
 
 /** An item of the expanded input, and what a refusal of it names. */

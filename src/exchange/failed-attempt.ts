@@ -2,13 +2,6 @@
 import type { Log } from '../core/log.ts';
 import type { AttemptRecord, RequestRecord } from '../core/request-record.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
-import { type BodyBytes, wholeBytes } from '../wire/lane.ts';
-
-/** What the provider was sent and what the client has seen of its answer, null where that is too long to be kept. */
-interface CallContent {
-  readonly sent: BodyBytes;
-  readonly answer: string | null;
-}
 
 /** The attempt must have ended. `what`: that it failed, in the words of the log. */
 export function noteFailedAttempt(
@@ -16,10 +9,9 @@ export function noteFailedAttempt(
   record: RequestRecord,
   attempt: AttemptRecord,
   failure: ProviderFailure,
-  { sent, answer }: CallContent,
   what = 'an attempt failed',
 ): void {
-  record.attemptFailed(attempt, failure, failure.quotes ? { sent: wholeBytes(sent), answer } : null);
+  attempt.failed(failure);
   const { requestId, keyId } = record;
   const { provider, upstreamModel: model, condition, retryAfterS, message } = attempt;
   const fields = { requestId, keyId, provider, model, condition, retryAfterS };

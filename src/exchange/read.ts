@@ -1,6 +1,7 @@
 /** Body bytes → a valid request, or the refusal that the body has earned, as a value. */
 import { GatewayError } from '../core/conditions.ts';
 import type { Model } from '../core/model.ts';
+import type { Limits } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RequestRecord } from '../core/request-record.ts';
 import { NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
@@ -19,11 +20,11 @@ import type { GenerationRequest, ReadRequest } from './request.ts';
  */
 export async function readRequest(
   request: GenerationRequest,
-  limitBytes: number,
+  { bodyBytes, jsonValues }: Pick<Limits, 'bodyBytes' | 'jsonValues'>,
   expand?: (request: ParsedBody) => Promise<ExpandedRequest>,
   models: ReadonlyMap<string, Model> | null = null,
 ): Promise<ReadRequest> {
-  const received = await request.readBody(limitBytes);
+  const received = await request.readBody(bodyBytes);
   if (received instanceof GatewayError) return received;
   request.record.received(received);
   try {
@@ -31,10 +32,10 @@ export async function readRequest(
     const header = request.headers.get('anthropic-beta');
     const betas = header !== null;
     if (request.endpoint.name === 'count_tokens') {
-      const counted = omitNulls(onlyCounted(parseBody(received)), format.optionalFields);
+      const counted = omitNulls(onlyCounted(parseBody(received, jsonValues)), format.optionalFields);
       return { ...counted, info: validateCountRequest(counted.body, { betas }), costFields: NO_COST_FIELDS };
     }
-    const said = omitNulls(parseBody(received), format.optionalFields);
+    const said = omitNulls(parseBody(received, jsonValues), format.optionalFields);
     const parsed = models === null ? said : withDefaults(said, format.name, models);
     if (format.name !== 'responses' || expand === undefined) {
       const info = format.validateRequest(parsed.body, parsed.bytes, { betas });

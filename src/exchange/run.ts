@@ -35,7 +35,7 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
   const expand = (parsed: ParsedBody) => expandReferences(gateway.ledger, caller.key.id, config.policy, parsed);
-  const read = await readRequest(request, config.policy.limits.bodyBytes, expand, config.catalog.withDefaults);
+  const read = await readRequest(request, config.policy.limits, expand, config.catalog.withDefaults);
   noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);
@@ -111,7 +111,7 @@ async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Com
           : end.message;
       return fail(
         exchange,
-        new GatewayError(end.condition, { message, retryAfterS: end.retryAfterS ?? undefined }),
+        new GatewayError(end.condition, { message, kept: end.kept, retryAfterS: end.retryAfterS ?? undefined }),
         end.position,
       );
     }
@@ -133,7 +133,7 @@ function fail(exchange: Exchange, error: unknown, position: StreamPosition | nul
   if (!response.headersSent) throw error;
   // In-band there is no status that the operation's list could lack: the time limit goes by its own name.
   const failure = failureOf(error === STOPPED.deadline ? null : request.endpoint, error);
-  exchange.record.failed(failure.condition, failure.message);
+  exchange.record.failed(failure);
   const frames = FORMATS[request.endpoint.format].failureFrames({
     ...failure,
     requestId: request.requestId,
@@ -156,13 +156,15 @@ const STOPPED = {
   }),
 } as const;
 
+const NO_TARGET =
+  'No provider of this model can be used right now: each has failed too often and is not called for a while.';
+
 function noTarget(dueInMs: number | null): AttemptFailure {
   return {
     kind: 'failed',
     condition: 'provider_unavailable',
-    message:
-      'No provider of this model can be used right now: each has failed too often and is not called for a while.',
-    quotes: false,
+    message: NO_TARGET,
+    kept: NO_TARGET,
     retry: 'never',
     retryAfterS: dueInMs === null ? null : Math.ceil(dueInMs / 1_000),
     operatorFault: false,

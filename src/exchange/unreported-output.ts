@@ -18,8 +18,8 @@ export class UnreportedOutput {
   /** When the answer had ended, by `performance.now()`; null while it goes on. */
   #endedAt: number | null = null;
 
-  constructor(gateway: Gateway, plan: Plan, record: RequestRecord) {
-    this.visible = new OutputCount(gateway.counter, plan.targets);
+  constructor(gateway: Gateway, keyId: string, plan: Plan, record: RequestRecord) {
+    this.visible = new OutputCount(gateway.counter, keyId, plan.targets);
     this.#gateway = gateway;
     this.#plan = plan;
     this.#record = record;

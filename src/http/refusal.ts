@@ -29,7 +29,7 @@ export function refusalOf(record: RequestRecord, fault: RequestFault, headerCoun
   const failure = failureOf(null, new GatewayError(condition, { message }));
   const headers = ['content-type', 'application/json', 'x-request-id', requestId, ...failureHeaders(failure)];
   const content = errorBody('A', failure, requestId);
-  record.failed(failure.condition, failure.message);
+  record.failed(failure);
   record.status = failure.status;
   record.sent(content);
   return { status: failure.status, headers, content };

@@ -94,7 +94,7 @@ export class Reply implements ResponseSink {
   /** Before the status line only; what fails after it is reported in-band by the exchange. */
   error(error: unknown, extra = NO_HEADERS): void {
     const failure = failureOf(this.#endpoint, error);
-    this.record.failed(failure.condition, failure.message);
+    this.record.failed(failure);
     if (this.#response.headersSent) {
       this.destroy();
       return;

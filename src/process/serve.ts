@@ -169,7 +169,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
   const counter = new ExactCounter({
     waitMs: config.limits.countWaitMs,
-    onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly; it goes on without'),
+    onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly'),
   });
   parts.defer(() => counter.close());
 

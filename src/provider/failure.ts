@@ -1,7 +1,7 @@
 /** A provider's refusal → the condition that is reported to the client, and whether another target may be tried. */
 import type { Condition } from '../core/conditions.ts';
-import { isObject, parseJson } from '../lib/json.ts';
-import { isContextLengthError, redact } from '../wire/upstream-message.ts';
+import { isObject, type Json, parseJson } from '../lib/json.ts';
+import { isContextLengthError, labelsOf, redact } from '../wire/upstream-message.ts';
 import type { TransportFailure } from './upstream.ts';
 
 export { redact } from '../wire/upstream-message.ts';
@@ -9,8 +9,8 @@ export { redact } from '../wire/upstream-message.ts';
 export interface ProviderFailure {
   readonly condition: Condition;
   readonly message: string;
-  /** The message has words of the provider, which may quote the request, or what it has answered so far. */
-  readonly quotes: boolean;
+  /** What may be kept of the message: no words of the provider, which can quote the request, or the answer so far. */
+  readonly kept: string;
   readonly retry: Retry;
   /** Seconds the provider asked to be left alone. */
   readonly retryAfterS: number | null;
@@ -39,16 +39,23 @@ export function failureOfStatus(
   retryAfter: string | null,
   secrets: readonly string[],
 ): ProviderFailure {
-  return { retryAfterS: retryAfterSeconds(retryAfter), ...judged(status, body, secrets) };
+  const own = judged(status, body);
+  const { message } = own;
+  const said = message === null ? saidOf(status, body, secrets) : { message, kept: message };
+  return { ...own, ...said, retryAfterS: retryAfterSeconds(retryAfter) };
 }
 
-const OWN_WORDS = { quotes: false, operatorFault: false, detail: null, cools: null } as const;
+const OWN_WORDS = { operatorFault: false, detail: null, cools: null } as const;
 const UNHEALTHY = { ...OWN_WORDS, retry: 'anywhere', unhealthy: true } as const;
-const REQUEST_AT_FAULT = { ...OWN_WORDS, quotes: true, retry: 'never', unhealthy: false } as const;
+const REQUEST_AT_FAULT = { ...OWN_WORDS, retry: 'never', unhealthy: false } as const;
 const OPERATOR_AT_FAULT = { ...OWN_WORDS, operatorFault: true, retry: 'elsewhere', unhealthy: false } as const;
 
-function judged(status: number, body: string, secrets: readonly string[]): Omit<ProviderFailure, 'retryAfterS'> {
-  const said = (): string => redact(messageOf(body), secrets);
+/** `message`: the gateway's own sentence; null where the client gets the provider's. */
+interface Judgement extends Omit<ProviderFailure, 'retryAfterS' | 'message' | 'kept'> {
+  readonly message: string | null;
+}
+
+function judged(status: number, body: string): Judgement {
   switch (status) {
     case 429:
       return {
@@ -84,9 +91,9 @@ function judged(status: number, body: string, secrets: readonly string[]): Omit<
       };
   }
   if (status < 500 && isContextLengthError(body))
-    return { ...REQUEST_AT_FAULT, condition: 'context_length_exceeded', message: said() };
+    return { ...REQUEST_AT_FAULT, condition: 'context_length_exceeded', message: null };
   if (status === 400 || status === 413 || status === 422) {
-    return { ...REQUEST_AT_FAULT, condition: 'invalid_request', message: said() };
+    return { ...REQUEST_AT_FAULT, condition: 'invalid_request', message: null };
   }
   if (status === 404) {
     return { ...OPERATOR_AT_FAULT, condition: 'upstream_error', message: 'The provider does not know this model.' };
@@ -106,19 +113,19 @@ function retryAfterSeconds(retryAfter: string | null): number | null {
 }
 
 /** An answer that began with a 2xx and then turned out not to be an answer, or to be an error. */
-export function failureInAnswer(condition: Condition, message: string, quotes: boolean): ProviderFailure {
+export function failureInAnswer(condition: Condition, message: string, kept = message): ProviderFailure {
   if (condition === 'invalid_request' || condition === 'context_length_exceeded') {
-    return { ...REQUEST_AT_FAULT, condition, message, retryAfterS: null };
+    return { ...REQUEST_AT_FAULT, condition, message, kept, retryAfterS: null };
   }
   // A provider that is merely busy may be asked again; one that answers with nonsense will do so again.
   const retry = condition === 'provider_unavailable' ? 'anywhere' : 'elsewhere';
-  return { ...UNHEALTHY, condition, message, quotes, retry, retryAfterS: null };
+  return { ...UNHEALTHY, condition, message, kept, retry, retryAfterS: null };
 }
 
 export function failureOfTransport(transport: TransportFailure): ProviderFailure {
-  const sentence = transport.message.charAt(0).toUpperCase() + transport.message.slice(1);
+  const message = `${transport.message.charAt(0).toUpperCase()}${transport.message.slice(1)}.`;
   const { detail = null } = transport;
-  return { ...UNHEALTHY, ...TRANSPORT[transport.kind], message: `${sentence}.`, detail, retryAfterS: null };
+  return { ...UNHEALTHY, ...TRANSPORT[transport.kind], message, kept: message, detail, retryAfterS: null };
 }
 
 const TRANSPORT: Readonly<
@@ -133,13 +140,25 @@ const TRANSPORT: Readonly<
   idle_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
 };
 
+/** What the client gets to read of a refusal, and what may be kept of it. */
+function saidOf(status: number, body: string, secrets: readonly string[]): Pick<ProviderFailure, 'message' | 'kept'> {
+  const [error] = errorsIn(body).filter(isObject);
+  const kept = `The provider refused the request (status ${status})${labelsOf(error)}.`;
+  return { message: redact(messageOf(body), secrets), kept: redact(kept, secrets) };
+}
+
 /** What the provider says with its refusal, where it says it in a way that is known. */
 export function messageOf(body: string): string {
-  const parsed = parseJson(body);
-  for (const holder of [isObject(parsed) ? parsed.error : undefined, parsed]) {
-    if (typeof holder === 'string') return holder;
-    const message = isObject(holder) ? (holder.message ?? holder.detail) : undefined;
+  for (const error of errorsIn(body)) {
+    if (typeof error === 'string') return error;
+    const message = isObject(error) ? (error.message ?? error.detail) : undefined;
     if (typeof message === 'string') return message;
   }
   return 'The provider refused the request.';
+}
+
+/** Where a body may hold an error: in its member of that name, or as a whole. */
+function errorsIn(body: string): readonly (Json | undefined)[] {
+  const parsed = parseJson(body);
+  return [isObject(parsed) ? parsed.error : undefined, parsed];
 }

@@ -72,8 +72,8 @@ export function answersThrough(request: AnswersRequest): Answers {
       const events: TurnEvent[] = [];
       for (const event of target.readBody(parsed)) {
         if (event.type === 'failure') {
-          const { condition, message } = readFailure(event.error, true);
-          throw new GatewayError(condition, { message });
+          const { condition, message, kept } = readFailure(event.error, true);
+          throw new GatewayError(condition, { message, kept });
         }
         meter.take(event);
         events.push(...answerFilter.apply(event));

@@ -123,8 +123,8 @@ export interface LaneFailure {
   readonly condition: Condition;
   /** For the client; free of the provider's secrets as far as the lane can know. */
   readonly message: string;
-  /** The message has words of the provider. */
-  readonly quotes: boolean;
+  /** What may be kept of the message where it has words of the provider, which can quote the conversation. */
+  readonly kept?: string | undefined;
 }
 
 /** Two steps as one. */

@@ -79,7 +79,15 @@ function refuseUnsent(asked: JsonObject, sent: Readonly<Record<string, unknown>>
   }
 }
 
+const STOP_SEQUENCES_MAX = 256;
+
+/** What the gateway applies itself: each of these is looked for in every piece of the answer. */
 function withoutTaken(stop: readonly string[], to: WireFormat): readonly string[] {
-  const taken = to.takenStopSequences(stop);
-  return taken.length === stop.length ? [] : stop.filter((sequence) => !taken.includes(sequence));
+  const taken = new Set(to.takenStopSequences(stop));
+  const rest = stop.filter((sequence) => !taken.has(sequence));
+  // Only the messages format takes so many.
+  if (rest.length > STOP_SEQUENCES_MAX) {
+    refuse('stop_sequences', `stop_sequences must not have more than ${STOP_SEQUENCES_MAX} items for this model.`);
+  }
+  return rest;
 }

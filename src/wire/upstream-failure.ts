@@ -3,7 +3,7 @@ import type { Condition } from '../core/conditions.ts';
 import { isObject, type Json, type JsonObject, objectAt, parseJson, stringAt } from '../lib/json.ts';
 import type { LaneFailure } from './lane.ts';
 import type { FrameView } from './sse.ts';
-import { isContextLengthError, redact } from './upstream-message.ts';
+import { isContextLengthError, labelsOf, redact } from './upstream-message.ts';
 
 const MESSAGE_CHARACTERS_MAX = 500;
 const BUSY_CODES = new Set([
@@ -31,12 +31,13 @@ export function readFailure(value: Json | undefined, first: boolean): LaneFailur
   const codes = error === undefined ? [] : ['code', 'type', 'status'].map((name) => String(error[name] ?? ''));
   const condition = conditionOf(codes, raw ?? '', first);
   const message = raw === undefined || raw === '' ? 'no reason given' : redact(raw).slice(0, MESSAGE_CHARACTERS_MAX);
-  if (condition === 'context_length_exceeded') return { condition, message, quotes: true };
-  return { condition, message: `The provider reported an error: ${message}`, quotes: true };
+  const kept = `The provider reported an error${labelsOf(error)}.`;
+  if (condition === 'context_length_exceeded') return { condition, message, kept };
+  return { condition, message: `The provider reported an error: ${message}`, kept };
 }
 
 export function brokenStream(message: string): LaneFailure {
-  return { condition: 'upstream_error', message, quotes: false };
+  return { condition: 'upstream_error', message };
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What a provider says in an error: whether it is about the length of the context, and what of it a client may read. */
+import type { Json, JsonObject } from '../lib/json.ts';
 
 /** How far a message is looked at. */
 const EXAMINED_CHARACTERS_MAX = 8_192;
@@ -49,7 +50,8 @@ function asNumber(figure: string): number {
 const CLIENT_IDS = /^(?:call|toolu|fc|ctc|msg|rs|resp|chatcmpl)[-_]/;
 /** What credentials and ids of accounts look like, and words and names of models do not. */
 const OPAQUE = [
-  /(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16}/,
+  // The bounds keep a long word from being read again at each of its letters.
+  /(?=[A-Za-z]{0,15}\d)(?=\d{0,15}[A-Za-z])[A-Za-z\d]{16}/,
   /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/i,
   /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{32}/,
 ];
@@ -71,6 +73,40 @@ function withoutBeginning(text: string, secret: string): string {
     if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED;
   }
   return text;
+}
+
+/** What providers call the kinds of their errors: identifiers, never sentences. */
+const LABEL = /^(?:[A-Za-z][\w.-]{0,63}|\d{1,6})$/;
+const FIRST_NAME = /^[\s`'"]*([a-z_]{1,40})/;
+/** Fields of requests that a provider may complain of. Only these are kept: below them the names are the client's. */
+const FIELDS: ReadonlySet<string> = new Set(
+  (
+    'frequency_penalty include input instructions logit_bias logprobs max_completion_tokens max_output_tokens max_tokens ' +
+    'messages metadata modalities model n output_config parallel_tool_calls presence_penalty prompt reasoning ' +
+    'reasoning_effort response_format seed service_tier stop stop_sequences stream stream_options system temperature ' +
+    'text thinking tool_choice tools top_k top_logprobs top_p truncation user verbosity'
+  ).split(' '),
+);
+
+/**
+ * How a provider labels its error, and the field that it names first, as the end of a sentence: what may be kept of an
+ * error whose message may not, since that can quote the conversation in every way.
+ */
+export function labelsOf(error: JsonObject | undefined): string {
+  if (error === undefined) return '';
+  const labels = [error.type, error.code, error.status].map((value) => String(value ?? '')).filter(isLabel);
+  const field = [error.param, error.message].map(fieldNamedFirst).find((name) => name !== null);
+  const known = new Set(field === undefined ? labels : [...labels, field]);
+  return known.size === 0 ? '' : `: ${[...known].join(', ')}`;
+}
+
+function isLabel(text: string): boolean {
+  return text !== 'error' && LABEL.test(text);
+}
+
+function fieldNamedFirst(value: Json | undefined): string | null {
+  const name = typeof value === 'string' ? (FIRST_NAME.exec(value)?.[1] ?? '') : '';
+  return FIELDS.has(name) ? name : null;
 }
 
 function isOpaque(word: string): boolean {

@@ -6,6 +6,7 @@ const CANCELLATION = 'test/gateway/upstream/cancellation.test.ts';
 const STORE_FAILURES = 'test/resilience/chaos/store-failures.test.ts';
 const IDEMPOTENCY = 'test/gateway/idempotency.test.ts';
 const TIME_OUTS = 'test/gateway/upstream/time-outs.test.ts';
+const LATE_COUNTS = 'test/gateway/billing/late-counts.test.ts';
 const DRAIN = 'test/gateway/drain.test.ts';
 
 export const EXCHANGE_MUTANTS: readonly Mutant[] = [
@@ -47,11 +48,43 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/admit.ts',
-        'if (!counted && plan.input.mayExceedWindow) return { plan, hold: null };',
-        'if (!counted && plan.input.mayExceedWindow) return idempotencyKeyProblem(input.request.headers) ?? { plan, hold: null };',
+        'if (plan.input.mayExceedWindow) return counted ? countLate() : { plan, hold: null };',
+        'if (plan.input.mayExceedWindow) return counted ? countLate() : (idempotencyKeyProblem(input.request.headers) ?? { plan, hold: null });',
       ],
     ],
     tests: [['test/gateway/billing/counting.test.ts', '[R26] [R63] the context comes before the Idempotency-Key']],
+  },
+  {
+    name: 'late counts: what may exceed the window is admitted',
+    edits: [
+      [
+        'exchange/admit.ts',
+        'if (plan.input.mayExceedWindow) return counted ? countLate() : { plan, hold: null };',
+        'if (!counted && plan.input.mayExceedWindow) return { plan, hold: null };',
+      ],
+    ],
+    tests: [[LATE_COUNTS, 'of a prompt that may be too long is a 503']],
+  },
+  {
+    name: 'late counts: a balance that only a count can judge is a 402',
+    edits: [
+      [
+        'exchange/admit.ts',
+        'if (progress.counted) throw countLate();',
+        'if (progress.counted) return admittedBy(gateway, input, caller, decision, outcome);',
+      ],
+    ],
+    tests: [[LATE_COUNTS, 'never a 402']],
+  },
+  {
+    name: 'late counts: a prompt of dozens of windows has no lower bound',
+    edits: [['counting/input-estimate.ts', 'Math.max(counted, Math.floor(this.#likely() / 2))', 'counted']],
+    tests: [[LATE_COUNTS, 'by its lower bound']],
+  },
+  {
+    name: 'counting: keys do not take turns',
+    edits: [['counting/exact-counter.ts', '      this.#moveToEnd(count.keyId);\n', '']],
+    tests: [['test/unit/counting/exact-count.test.ts', 'keys take turns']],
   },
   {
     name: 'hold bounds: the likely input is held instead of the most that it can be',

@@ -27,6 +27,21 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     tests: [['test/unit/provider/failure.test.ts']],
   },
   {
+    name: 'kept messages: a provider’s own words are kept',
+    edits: [['provider/failure.ts', 'kept: redact(kept, secrets)', 'kept: redact(messageOf(body), secrets)']],
+    tests: [['test/unit/provider/failure.test.ts', '[F41]'], ['test/gateway/requests/quotations.test.ts']],
+  },
+  {
+    name: 'kept messages: what the gateway quotes of a request is kept',
+    edits: [['core/request-text.ts', 'withoutKeys(withoutQuoted(about))', 'withoutKeys(about)']],
+    tests: [['test/gateway/requests/quotations.test.ts', 'not where the gateway itself refuses']],
+  },
+  {
+    name: 'json values: as many as a body has room for',
+    edits: [['lib/json-values.ts', 'if (values > max) return true;', '']],
+    tests: [['test/unit/wire/json/parse-request.test.ts', '[F43]']],
+  },
+  {
     name: 'redaction: an error inside a stream is repeated as it is',
     edits: [
       [

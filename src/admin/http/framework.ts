@@ -11,6 +11,7 @@ import {
 } from 'fastify';
 import type { TSchema } from 'typebox';
 import { type Log, NO_LOG } from '../../core/log.ts';
+import { hasMoreValues } from '../../lib/json-values.ts';
 import { AdminError } from '../api.ts';
 import type { View } from '../schema/view.ts';
 import { type ObjectSchema, validBody, validQuery } from '../validate.ts';
@@ -33,6 +34,9 @@ interface SchemaTypes extends FastifyTypeProvider {
 }
 
 export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, SchemaTypes>;
+
+/** Enough for the largest import; only an import and the playground take a body that could have so many. */
+const JSON_VALUES_MAX = 200_000;
 
 /** Without routes and without access control. */
 export function newApp(): AdminApp {
@@ -77,6 +81,9 @@ function serializer(): (value: unknown) => string {
 }
 
 function parseJson(body: Buffer): unknown {
+  if (hasMoreValues(body, JSON_VALUES_MAX)) {
+    throw new AdminError('invalid_input', `the body has more than ${JSON_VALUES_MAX} JSON values`);
+  }
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {

@@ -1,11 +1,13 @@
 /**
  * The client's bytes become an object here, once. What is refused: text that is not UTF-8 JSON with an object at the
- * top, nesting that no real request has, members named `__proto__`, lone surrogates, and a member that its object has
- * twice, at any depth: servers differ in which of the two they read, so that one could hide what the other asks for.
+ * top, more values than the operator allows, nesting that no real request has, members named `__proto__`, lone surrogates,
+ * and a member that its object has twice, at any depth: servers differ in which of the two they read, so that one could
+ * hide what the other asks for.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
+import { hasMoreValues } from '../../lib/json-values.ts';
 import { repeatedMember } from './repeated-member.ts';
 import { type Layout, objectLayout } from './scan.ts';
 
@@ -25,8 +27,9 @@ export interface ParsedBody {
   readonly layout: Layout;
 }
 
-/** Throws `GatewayError('invalid_request')`. */
-export function parseBody(bytes: Buffer): ParsedBody {
+/** Throws `GatewayError('invalid_request')`. `valuesMax`: for what a client has sent; the gateway's own changes are few. */
+export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): ParsedBody {
+  if (hasMoreValues(bytes, valuesMax)) throw refusal(`The request body has more than ${valuesMax} JSON values.`);
   const ascii = isAscii(bytes);
   if (!ascii && !isUtf8(bytes)) throw refusal('The request body is not valid UTF-8.');
   const view = bytes.toString('latin1');

@@ -73,10 +73,10 @@ function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: Passthr
     throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
   }
   if (!format.isAnswer(answer)) {
-    const { condition, message } = isErrorShape(answer)
+    const { condition, message, kept } = isErrorShape(answer)
       ? readFailure(answer, true)
       : brokenStream('The provider answered with something else than an answer.');
-    throw new GatewayError(condition, { message });
+    throw new GatewayError(condition, { message, kept });
   }
   const named = answer.model === publicModel;
   const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);

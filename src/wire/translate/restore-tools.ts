@@ -37,24 +37,34 @@ export class ToolNameRestorer {
 }
 
 const OPENING = /^\s*\{\s*"input"\s*:\s*"/;
+/** An opening has few spaces, if any: what begins in another way is not looked through again with each piece. */
+const OPENING_CHARACTERS_MAX = 256;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
 const UNICODE_ESCAPE_LENGTH = 6;
 
 /** Takes the text out of `{"input":"…"}` as it comes in pieces. */
 export class InputUnwrapper {
+  /** All of it before the text has begun; then what has not been read yet. */
   #raw = '';
+  #beginning = '';
   #at = 0;
   #state: 'before' | 'inside' | 'behind' = 'before';
 
   feed(piece: string): string {
+    if (this.#state === 'behind') return '';
     this.#raw += piece;
     if (this.#state === 'before') {
-      const opening = OPENING.exec(this.#raw);
+      if (this.#beginning.length > OPENING_CHARACTERS_MAX) return '';
+      this.#beginning += piece;
+      const opening = OPENING.exec(this.#beginning);
       if (!opening) return '';
       this.#at = opening[0].length;
       this.#state = 'inside';
     }
-    return this.#state === 'inside' ? this.#inside() : '';
+    const text = this.#inside();
+    this.#raw = this.#raw.slice(this.#at);
+    this.#at = 0;
+    return text;
   }
 
   /** Arguments of another shape than asked for are passed on as they are. */

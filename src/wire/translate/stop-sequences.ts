@@ -17,13 +17,13 @@ export function takenByMessages(stop: readonly string[]): readonly string[] {
 }
 
 export class StopFilter {
-  readonly #sequences: readonly string[];
+  readonly #sequences: readonly StopSequence[];
   /** The end of the text so far, which may be the beginning of a sequence. */
   #held = '';
   #hit = false;
 
   constructor(sequences: readonly string[]) {
-    this.#sequences = sequences.filter((sequence) => sequence !== '');
+    this.#sequences = sequences.filter((sequence) => sequence !== '').map((sequence) => new StopSequence(sequence));
   }
 
   /** The answer has met a sequence and is over. */
@@ -37,47 +37,73 @@ export class StopFilter {
     if (event.type !== 'text-end' || this.#held === '') return [event];
     const text = this.#held;
     this.#held = '';
+    for (const sequence of this.#sequences) sequence.reset();
     return [{ type: 'text-delta', key: event.key, text }, event];
   }
 
   #text(event: Extract<TurnEvent, { type: 'text-delta' }>): readonly TurnEvent[] {
-    const text = this.#held + event.text;
     const { key } = event;
-    const first = this.#first(text);
+    const first = this.#first(event.text);
+    const text = this.#held + event.text;
     if (first) {
+      const end = this.#held.length + first.end;
+      const before = text.slice(0, end - first.sequence.length);
       this.#hit = true;
       this.#held = '';
-      const value = 'stop_sequence';
-      const before: TurnEvent[] = first.at > 0 ? [{ ...event, text: text.slice(0, first.at) }] : [];
-      const raw = { format: 'messages', value } as const;
+      const raw = { format: 'messages', value: 'stop_sequence' } as const;
       return [
-        ...before,
+        ...(before === '' ? [] : [{ ...event, text: before }]),
         { type: 'text-end', key },
         { type: 'finish', reason: 'stop-sequence', raw, stopSequence: first.sequence },
       ];
     }
-    const kept = this.#beginning(text);
-    this.#held = text.slice(text.length - kept);
+    const kept = this.#sequences.reduce((most, { matched }) => Math.max(most, matched), 0);
+    // A text that is held whole is not copied with each of its pieces.
+    this.#held = kept === text.length ? text : text.slice(text.length - kept);
     return kept === text.length ? [] : [{ ...event, text: text.slice(0, text.length - kept) }];
   }
 
-  #first(text: string): { readonly at: number; readonly sequence: string } | null {
-    let first: { at: number; sequence: string } | null = null;
-    for (const sequence of this.#sequences) {
-      const at = text.indexOf(sequence);
-      if (at !== -1 && (!first || at < first.at)) first = { at, sequence };
+  /** The sequence that ends first in the text so far and this piece; of several that end there, the longest. */
+  #first(piece: string): { readonly end: number; readonly sequence: string } | null {
+    for (let at = 0; at < piece.length; at++) {
+      const code = piece.charCodeAt(at);
+      let longest = '';
+      for (const sequence of this.#sequences) {
+        if (sequence.advance(code) && sequence.text.length > longest.length) longest = sequence.text;
+      }
+      if (longest !== '') return { end: at + 1, sequence: longest };
     }
-    return first;
+    return null;
+  }
+}
+
+/** How much of a sequence the end of a text is, kept up to date character by character (Knuth, Morris and Pratt). */
+class StopSequence {
+  readonly text: string;
+  matched = 0;
+  /** By the length of a beginning: the longest shorter beginning that it ends with. */
+  readonly #shorter: Uint32Array;
+
+  constructor(text: string) {
+    this.text = text;
+    this.#shorter = new Uint32Array(text.length + 1);
+    for (let at = 1; at < text.length; at++) {
+      this.advance(text.charCodeAt(at));
+      this.#shorter[at + 1] = this.matched;
+    }
+    this.matched = 0;
   }
 
-  /** How many characters at the end of the text could be the beginning of a sequence. */
-  #beginning(text: string): number {
-    let most = 0;
-    for (const sequence of this.#sequences) {
-      for (let length = Math.min(sequence.length - 1, text.length); length > most; length--) {
-        if (text.endsWith(sequence.slice(0, length))) most = length;
-      }
+  reset(): void {
+    this.matched = 0;
+  }
+
+  /** Whether the text now ends with the sequence. */
+  advance(code: number): boolean {
+    while (this.matched > 0 && this.text.charCodeAt(this.matched) !== code) {
+      this.matched = this.#shorter[this.matched] ?? 0;
     }
-    return most;
+    if (this.text.charCodeAt(this.matched) === code) this.matched++;
+    return this.matched === this.text.length;
   }
 }

@@ -194,7 +194,8 @@ export class TranslateStream implements LaneStream {
         work();
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
-        this.#fail({ condition: error.condition, message: error.message, quotes: true });
+        const { condition, message, kept } = error;
+        this.#fail({ condition, message, kept });
       }
     }
     const forward = this.#out === '' ? null : Buffer.from(this.#out);

@@ -112,7 +112,7 @@ describe('a count of tokens', () => {
       (asked) => asked.reply(400, { error: { message: `never "${SAID}" for ${secretOf('one')}` } }),
       'warn',
       'invalid_request',
-      /^tokens are estimated, because a provider did not count them: never "\[…\]" for/,
+      /^tokens are estimated, because a provider did not count them: The provider refused the request \(status 400\)\.$/,
     ],
     ['count-500', (asked) => asked.reply(500, { error: {} }), 'warn', 'upstream_error', /status 500/],
     ['count-nonsense', (asked) => asked.reply(200, { tokens: 42 }), 'warn', 'upstream_error', /no count of tokens/],

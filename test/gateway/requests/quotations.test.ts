@@ -51,30 +51,52 @@ test('not of the turns before that a response refers to', async () => {
   const { id } = JSON.parse(text) as { id: string };
   refuse(`Refused by policy: ${SAID}`);
   const record = await recordOf('responses', { input: 'go on', previous_response_id: id });
-  assert.equal(record.message, 'Refused by policy: […]');
+  assert.equal(record.message, 'The provider refused the request (status 400): invalid_request_error.');
   assert.doesNotMatch(kept(record), /nightingale/i);
 });
 
-test('not of the answer that a stream has brought so far; one that is too long is not compared', async () => {
+test('not of the answer that a stream has brought so far; the client gets the whole message', async () => {
   const { opening, text } = SPEECH.messages;
   const error = { type: 'error', error: { type: 'api_error', message: `filtered: ${SAID}` } };
-  for (const [format, said, message] of [
-    ['messages', SAID, 'The provider reported an error: filtered: […]'],
-    ['chat', SAID, 'The provider reported an error: filtered: […]'],
-    [
-      'messages',
-      'word '.repeat(4_000),
-      'The message is not kept: the answer before it is too long to be compared with it.',
-    ],
+  for (const [format, said] of [
+    ['messages', SAID],
+    ['chat', SAID],
+    ['messages', 'word '.repeat(4_000)],
   ] as const) {
     scripted.first.answer = (call) => {
       call.streamHead();
       for (const frame of [...opening, text(said)]) call.chunk(frame);
       call.chunk(`event: error\ndata: ${JSON.stringify(error)}\n\n`);
     };
-    const record = await recordOf(format, { stream: true });
+    const { headers, text: received } = await ask(key, format, { stream: true });
+    assert.match(received, /filtered: the codename is Operation Nightingale/);
+    const record = await recorded.of(String(headers['x-request-id']));
+    const message = 'The provider reported an error: api_error.';
     assert.deepEqual([record.message, record.attempts[0]?.message], [message, message]);
     assert.doesNotMatch(kept(record), /nightingale/i);
+  }
+});
+
+test('not where the gateway itself refuses what the client has sent', async () => {
+  // What it does not refuse itself, the provider does.
+  refuse(SAID);
+  for (const [format, extra] of [
+    ['chat', { [SAID]: 1, messages: [{ role: SAID, content: 'Hi' }] }],
+    ['chat', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: SAID } }] }] }],
+    ['chat', { messages: [{ role: `a" ${SAID} "b`, content: 'Hi' }] }],
+    ['chat', { response_format: { type: `json "${SAID}"` } }],
+    ['chat', { metadata: { [SAID]: { [SAID]: SAID } } }],
+    ['chat', { [SAID]: '\ud800' }],
+    ['chat', { model: SAID }],
+    ['chat', { service_tier: SAID }],
+    ['responses', { input: 'Hi', previous_response_id: SAID }],
+    ['responses', { input: [{ type: SAID }] }],
+    ['messages', { messages: [{ role: 'user', content: [{ type: SAID }] }] }],
+  ] as const) {
+    const { status, headers } = await ask(key, format, extra);
+    assert.ok(status >= 400, JSON.stringify(extra));
+    const { message } = await recorded.of(String(headers['x-request-id']));
+    assert.doesNotMatch(String(message), /nightingale/i, JSON.stringify(extra));
   }
 });
 

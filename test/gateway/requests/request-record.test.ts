@@ -314,14 +314,11 @@ describe('a request whose provider fails', () => {
     );
   });
 
-  test('what it quotes of the request is taken out, and the rest is cut', async () => {
+  test("the provider's own words are not kept", async () => {
     const message = `Invalid 'messages[0]': '${SECRET_TEXT.slice(0, 20)}' is odd; we saw ${SECRET_TEXT} and more. ${'z'.repeat(900)}`;
     const record = await recordOf([refuse(400, message)], { messages: [{ role: 'user', content: `${SECRET_TEXT}.` }] });
     for (const text of [record.message, record.attempts.at(-1)?.message]) {
-      assert.ok(text);
-      assert.match(text, /Invalid 'messages\[0\]': '\[…\]' is odd; we saw \[…\] and more/);
-      assert.equal(text.length, 300);
-      assert.doesNotMatch(text, /grandmother|flagstone/);
+      assert.match(String(text), /^The provider refused the request \(status 400\)[\w:, ]*\.$/);
     }
   });
 

@@ -147,6 +147,12 @@ describe('gateway import KEYS.csv', () => {
     assert.match((await run(service, 'export', 'usage')).text, /^day,key,model,requests,/);
   });
 
+  test('[F43] a body with too many values is refused before they are built', async (t) => {
+    const { send } = await appFixture(t);
+    const many = await send('POST', '/keys/import', { body: { keys: Array.from({ length: 200_001 }, () => 0) } });
+    assert.match(`${many.status} ${JSON.stringify(many.body)}`, /^400 .*more than 200000 JSON values/);
+  });
+
   test('over HTTP it is all or none, too, and in the audit trail once', async (t) => {
     const { send, operators, service } = await appFixture(t);
     const wrong = await send('POST', '/keys/import', { body: { keys: [{ mode: 'credit' }, { mode: 'x' }] } });

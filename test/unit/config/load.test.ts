@@ -223,6 +223,7 @@ models:
     const plain = await loadText('');
     assert.deepEqual(plain.limits, {
       bodyBytes: 32 * 1024 * 1024,
+      jsonValues: 100_000,
       replyBytes: 1024 * 1024,
       replyBufferBytes: 256 * 1024 * 1024,
       settleWaitMs: 30_000,
@@ -246,9 +247,10 @@ models:
     assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000, cacheAffinity: true });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
-      'limits: { body_bytes: 2048, count_wait: 9, pre_stop: 0, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100, connections_per_address: 7 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
+      'limits: { body_bytes: 2048, json_values: 2000, count_wait: 9, pre_stop: 0, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100, connections_per_address: 7 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
     );
-    assert.deepEqual([changed.limits.bodyBytes, changed.limits.preStopMs, changed.limits.drainMs], [2048, 0, 0]);
+    const { bodyBytes, jsonValues, preStopMs, drainMs } = changed.limits;
+    assert.deepEqual([bodyBytes, jsonValues, preStopMs, drainMs], [2048, 2000, 0, 0]);
     assert.equal(changed.limits.countWaitMs, 9_000);
     assert.deepEqual([changed.limits.headersTimeoutMs, changed.limits.bodyTimeoutMs], [500, 500]);
     const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;

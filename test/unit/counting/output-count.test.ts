@@ -12,13 +12,14 @@ function sampleOf(text: string): OutputSample {
 }
 
 /** What a counter that answers like this makes of the text. */
-async function counted(answer: ExactCount | null, text: string): Promise<OutputCount> {
-  const output = new OutputCount({ count: async () => answer }, []);
+async function counted(answer: ExactCount, text: string): Promise<OutputCount> {
+  const output = new OutputCount({ count: async () => answer }, 'key', []);
   await output.count(sampleOf(text));
   return output;
 }
 
 const COUNTED = { low: 90, likely: 100, high: 110 };
+const LATE = { low: 0, likely: 5, high: Number.POSITIVE_INFINITY, late: true };
 
 describe('output that nobody reported', () => {
   test('[R68] is the count of the sample, in proportion to all of the text', async () => {
@@ -29,16 +30,16 @@ describe('output that nobody reported', () => {
   });
 
   test('[R68] is estimated from the sample where no count can be had in time', async () => {
-    const tokens = (await counted(null, PROSE.English)).likely(Buffer.byteLength(PROSE.English));
+    const tokens = (await counted(LATE, PROSE.English)).likely(Buffer.byteLength(PROSE.English));
     assert.ok(Math.abs(tokens / 188 - 1) < 0.1, `${tokens}`);
   });
 
   test('is not worth a count where it is short, and goes by its length where nothing is known of it', async () => {
     const counter = { count: () => Promise.reject(new Error('must not be asked')) };
-    const short = new OutputCount(counter, []);
+    const short = new OutputCount(counter, 'key', []);
     await short.count(sampleOf('Hello there'));
     assert.ok(short.likely(11) >= 1 && short.likely(11) <= 4, `${short.likely(11)}`);
-    const nothing = new OutputCount(counter, []);
+    const nothing = new OutputCount(counter, 'key', []);
     await nothing.count(new OutputSample());
     assert.equal(nothing.likely(400), 100);
     assert.equal(nothing.likely(0), 0);
@@ -46,13 +47,13 @@ describe('output that nobody reported', () => {
 
   test('[R13] its bound is that of its bytes until it is counted, and of the count and further bytes after that', async () => {
     const bytes = Buffer.byteLength(PROSE.English);
-    const uncounted = new OutputCount({ count: async () => COUNTED }, []);
+    const uncounted = new OutputCount({ count: async () => COUNTED }, 'key', []);
     assert.equal(uncounted.atMost(bytes), bytes);
     assert.equal(uncounted.bytesWithin(50), 50);
     const output = await counted(COUNTED, PROSE.English);
     assert.equal(output.atMost(bytes + 7), 117);
     assert.equal(output.bytesWithin(117), bytes + 7);
-    const late = await counted(null, PROSE.English);
+    const late = await counted(LATE, PROSE.English);
     assert.equal(late.atMost(bytes + 7), bytes + 7);
   });
 
@@ -65,6 +66,7 @@ describe('output that nobody reported', () => {
           return COUNTED;
         },
       },
+      'key',
       [],
     );
     const sample = new OutputSample();

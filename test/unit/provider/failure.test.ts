@@ -68,6 +68,24 @@ describe('what a client is told', () => {
     assert.equal(message, 'temperature is bad (key [redacted])');
   });
 
+  test("[F41] of a provider's words nothing is kept but its labels and the field that it names first", () => {
+    const kept = (status: number, error: object): string => judged(status, JSON.stringify({ error })).kept;
+    const quoting = 'the codename is Nightingale';
+    const openai = { type: 'invalid_request_error', code: 'unsupported_value', param: 'messages[0].role' };
+    assert.equal(
+      kept(400, { ...openai, message: `'${quoting}' is not a role` }),
+      'The provider refused the request (status 400): invalid_request_error, unsupported_value, messages.',
+    );
+    assert.equal(
+      kept(413, { type: 'invalid_request_error', message: `max_tokens: 9 > 8, said "${quoting}"` }),
+      'The provider refused the request (status 413): invalid_request_error, max_tokens.',
+    );
+    const labelled = { type: quoting, code: SECRET, param: 'tools[0].parameters.nightingale', message: quoting };
+    assert.equal(kept(422, labelled), 'The provider refused the request (status 422): [redacted], tools.');
+    assert.equal(judged(400, `${quoting} <html>`).kept, 'The provider refused the request (status 400).');
+    assert.equal(judged(500, quoting).kept, judged(500).message);
+  });
+
   test('[F20] credentials of any usual shape are taken out, plain words are left', () => {
     assert.equal(redact('Incorrect API key: sk-proj-12345678abcd.', []), 'Incorrect API key: [redacted]');
     assert.equal(redact('saw Bearer abcdefgh1234 here', []), 'saw [redacted] here');
@@ -103,10 +121,10 @@ describe('what a client is told', () => {
   });
 
   test("the request's own faults in an answer are never tried elsewhere, and do not count against the target", () => {
-    const own = failureInAnswer('context_length_exceeded', 'too long', true);
+    const own = failureInAnswer('context_length_exceeded', 'too long');
     assert.deepEqual([own.retry, own.unhealthy], ['never', false]);
-    const busy = failureInAnswer('provider_unavailable', 'overloaded', true);
+    const busy = failureInAnswer('provider_unavailable', 'overloaded');
     assert.deepEqual([busy.retry, busy.unhealthy], ['anywhere', true]);
-    assert.equal(failureInAnswer('upstream_error', 'nonsense', false).retry, 'elsewhere');
+    assert.equal(failureInAnswer('upstream_error', 'nonsense').retry, 'elsewhere');
   });
 });

@@ -42,6 +42,15 @@ describe('parseBody', () => {
     );
   });
 
+  test('[F43] more values than the limit are refused by it, at every depth', () => {
+    const body = Buffer.from(JSON.stringify({ model: 'm', x: { y: Array.from({ length: 997 }, () => ({})) } }));
+    assert.equal(Object.keys(parseBody(body, 1_001).body).length, 2);
+    assert.throws(() => parseBody(body, 1_000), {
+      condition: 'invalid_request',
+      message: 'The request body has more than 1000 JSON values.',
+    });
+  });
+
   test('[F22] what is not a JSON object in UTF-8 is refused', () => {
     for (const bytes of [
       '',
