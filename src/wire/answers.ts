@@ -76,7 +76,7 @@ export function answersThrough(request: AnswersRequest): Answers {
           throw new GatewayError(condition, { message });
         }
         meter.take(event);
-        events.push(...answerFilter.apply(event));
+        if (event.type !== 'unread') events.push(...answerFilter.apply(event));
       }
       return { body: Buffer.from(JSON.stringify(client.writeBody(events, context()))), meter: meter.read() };
     },

@@ -1,6 +1,7 @@
 /** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
 import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import { bytesOf, chatTexts, isChatReasoning, isNotText } from '../generated-text.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -11,7 +12,6 @@ import {
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
 import { TermsReport } from '../reported-terms.ts';
@@ -39,8 +39,9 @@ const CLOSE_BRACKET = 0x5d;
 /** A model that takes `web_search_options` searches once for each answer. */
 const SEARCH = 'web_search';
 
-/** The depth of the members of a choice. */
+/** The depth of the members of a choice, and of those of its delta. */
 const CHOICE_DEPTH = 3;
+const DELTA_DEPTH = 4;
 
 export class ChatObserver implements TemplatableObserver {
   readonly closing = CLOSING;
@@ -52,6 +53,7 @@ export class ChatObserver implements TemplatableObserver {
   readonly #scanner = new MemberScanner();
   readonly #openedChoices = new Set<number>();
   readonly #terms = new TermsReport();
+  #sendsMessages = false;
   #finishes = 0;
   #reported: TokenCounts | null = null;
   #reportedFinal = false;
@@ -63,6 +65,12 @@ export class ChatObserver implements TemplatableObserver {
   #error = false;
   #code = false;
   #message = false;
+  /** The scan is within a delta, and within reasoning of it. */
+  #inDelta = false;
+  #inReasoning = false;
+  /** Bytes of reasoning in the current member of the delta, and the most in one of them: servers repeat it in several. */
+  #reasoningBytes = 0;
+  #reasoningMost = 0;
 
   constructor(options: ChatObserverOptions) {
     this.#options = options;
@@ -142,16 +150,19 @@ export class ChatObserver implements TemplatableObserver {
     this.#error = false;
     this.#code = false;
     this.#message = false;
+    this.#inDelta = false;
     this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
-      else if (scanner.isString && scanner.topIs('choices')) this.#scanString(scanner);
+      else if (scanner.depth === CHOICE_DEPTH) this.#scanChoice(scanner);
+      else if (this.#inDelta) this.#scanDelta(scanner);
     }
     scanner.release();
   }
 
   #scanTop(scanner: MemberScanner, edits: EditList): void {
+    this.#inDelta = false;
     if (scanner.keyIs('model')) {
       this.#model.put(scanner, edits);
     } else if (scanner.keyIs('choices')) {
@@ -173,19 +184,61 @@ export class ChatObserver implements TemplatableObserver {
     }
   }
 
-  #scanString(scanner: MemberScanner): void {
-    if (scanner.depth === CHOICE_DEPTH) {
-      if (scanner.keyIs('finish_reason') && !scanner.stringIs('')) this.#finishes++;
-    } else if (
-      scanner.keyIs('content') ||
-      scanner.keyIs('arguments') ||
-      scanner.keyIs('reasoning_content') ||
-      scanner.keyIs('reasoning') ||
-      scanner.keyIs('refusal') ||
-      scanner.keyIs('input')
-    ) {
-      this.output.count(scanner);
+  #scanChoice(scanner: MemberScanner): void {
+    this.#inDelta = (scanner.keyIs('delta') || this.#isOnlyMessage(scanner)) && scanner.topIs('choices');
+    this.#inReasoning = false;
+    this.#reasoningMost = 0;
+    if (!scanner.isString) return;
+    if (this.#inDelta) this.output.count(scanner);
+    else if (scanner.keyIs('finish_reason') && scanner.topIs('choices') && !scanner.stringIs('')) this.#finishes++;
+  }
+
+  /** Some servers end with the whole message; where no text came before it, messages are all that there is. */
+  #isOnlyMessage(scanner: MemberScanner): boolean {
+    if (!scanner.keyIs('message')) return false;
+    this.#sendsMessages ||= this.output.bytes === 0;
+    return this.#sendsMessages;
+  }
+
+  #scanDelta(scanner: MemberScanner): void {
+    if (scanner.depth === DELTA_DEPTH) this.#enterMember(scanner);
+    const { isString } = scanner;
+    if (this.#inReasoning) {
+      if (isString) this.#countReasoning(scanner);
+      else if (isNotText(scanner.key())) scanner.skip();
+    } else if (isString) {
+      const known = scanner.keyIs('content') || scanner.keyIs('arguments');
+      if (known || !isNotText(scanner.key())) this.output.count(scanner);
+    } else if (scanner.opensWith(OPEN_BRACE) && (scanner.keyIs('arguments') || scanner.keyIs('input'))) {
+      this.#countObject(scanner);
+    } else if (isNotText(scanner.key())) {
+      scanner.skip();
     }
+  }
+
+  #enterMember(scanner: MemberScanner): void {
+    this.#inReasoning = !scanner.keyIs('content') && !scanner.keyIs('tool_calls') && isChatReasoning(scanner.key());
+    this.#reasoningBytes = 0;
+  }
+
+  #countReasoning(scanner: MemberScanner): void {
+    if (scanner.depth > DELTA_DEPTH && isNotText(scanner.key())) return;
+    const { output } = this;
+    if (this.#reasoningBytes === this.#reasoningMost) {
+      const before = output.bytes;
+      output.count(scanner);
+      this.#reasoningBytes += output.bytes - before;
+    } else {
+      this.#reasoningBytes += output.countBeyond(scanner, this.#reasoningMost - this.#reasoningBytes);
+    }
+    this.#reasoningMost = Math.max(this.#reasoningMost, this.#reasoningBytes);
+  }
+
+  /** Arguments that are not text but JSON. */
+  #countObject(scanner: MemberScanner): void {
+    const json = Buffer.from(scanner.valueText(), 'latin1').toString();
+    if (json.length > '{}'.length) this.output.add(json);
+    scanner.skip();
   }
 
   #report(frame: FrameView): void {
@@ -278,7 +331,7 @@ function deltaPatches(text: string, start: number, end: number): [number, number
 }
 
 export function isChatAnswer(answer: JsonObject): boolean {
-  return Array.isArray(answer.choices) && (answer.error === undefined || answer.error === null);
+  return (arrayAt(answer, 'choices')?.length ?? 0) > 0 && (answer.error === undefined || answer.error === null);
 }
 
 export function chatWholeMeter(answer: JsonObject, searches: boolean): Meter {
@@ -286,23 +339,10 @@ export function chatWholeMeter(answer: JsonObject, searches: boolean): Meter {
   let outputBytes = 0;
   for (const choice of arrayAt(answer, 'choices') ?? []) {
     const message = isObject(choice) ? objectAt(choice, 'message') : undefined;
-    if (message !== undefined) outputBytes += messageBytes(message);
+    if (message !== undefined) outputBytes += bytesOf(chatTexts(message));
   }
   const terms = new TermsReport();
   if (searches) terms.called(SEARCH);
   terms.take(readChatTerms(answer));
   return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
-}
-
-function messageBytes(message: JsonObject): number {
-  let bytes =
-    textBytes(message.content) +
-    textBytes(message.reasoning_content) +
-    textBytes(message.reasoning) +
-    textBytes(message.refusal);
-  for (const call of arrayAt(message, 'tool_calls') ?? []) {
-    if (!isObject(call)) continue;
-    bytes += textBytes(objectAt(call, 'function')?.arguments) + textBytes(objectAt(call, 'custom')?.input);
-  }
-  return bytes;
 }

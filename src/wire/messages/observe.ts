@@ -1,6 +1,7 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
 import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
+import { bytesOf, generatedTexts, isNotText, isReturned } from '../generated-text.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -11,13 +12,15 @@ import {
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
 import { hostedCall, TermsReport } from '../reported-terms.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
+
+/** Events whose text is in the members that the scan looks into. */
+const KNOWN_EVENTS = new Set(['message_start', 'content_block_stop', 'message_delta']);
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
@@ -42,6 +45,10 @@ export class MessagesObserver implements TemplatableObserver {
   #message = false;
   #blockType = '';
   #frameUsage: string | null = null;
+  /** The scan is within the content that a message starts with. */
+  #inContent = false;
+  /** Bytes of the input that the last block started with; its deltas would repeat them. */
+  #startedInput = 0;
 
   constructor(publicModel: string) {
     this.#model = new PublicModel(publicModel);
@@ -84,6 +91,7 @@ export class MessagesObserver implements TemplatableObserver {
         this.plainDelta = this.#frameUsage === null;
         return 'event';
       default:
+        if (!KNOWN_EVENTS.has(this.#type)) this.#countUnknown(frame);
         return 'event';
     }
   }
@@ -113,11 +121,13 @@ export class MessagesObserver implements TemplatableObserver {
     this.#message = false;
     this.#blockType = '';
     this.#frameUsage = null;
+    this.#inContent = false;
     this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
-      else if (scanner.depth === 2) this.#scanSecond(scanner, edits);
+      else if (scanner.topIs('delta') || scanner.topIs('content_block')) this.#scanContent(scanner);
+      else if (scanner.topIs('message')) this.#scanMessage(scanner, edits);
     }
     if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
@@ -136,23 +146,53 @@ export class MessagesObserver implements TemplatableObserver {
       this.#code = true;
     } else if (scanner.keyIs('message')) {
       this.#message = scanner.isString;
+    } else if (scanner.isString && scanner.keyIs('delta')) {
+      this.output.count(scanner);
     }
   }
 
-  #scanSecond(scanner: MemberScanner, edits: EditList): void {
-    if (scanner.topIs('delta') || scanner.topIs('content_block')) {
-      if (!scanner.isString) return;
-      if (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json')) {
-        this.output.count(scanner);
-      } else if (scanner.keyIs('stop_reason')) {
-        this.finished = true;
-      } else if (scanner.keyIs('type') && scanner.topIs('content_block')) {
-        this.#blockType = scanner.valueText().slice(1, -1);
-      }
-    } else if (scanner.topIs('message')) {
+  #scanMessage(scanner: MemberScanner, edits: EditList): void {
+    if (scanner.depth === 2) {
+      this.#inContent = scanner.keyIs('content');
       if (scanner.keyIs('model')) this.#model.put(scanner, edits);
       else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#frameUsage = scanner.valueText();
+    } else if (this.#inContent) {
+      this.#scanText(scanner);
     }
+  }
+
+  #scanContent(scanner: MemberScanner): void {
+    const { isString } = scanner;
+    if (isString && scanner.keyIs('partial_json') && this.#startedInput > 0) {
+      this.#startedInput = Math.max(0, this.#startedInput - this.output.countBeyond(scanner, this.#startedInput));
+    } else if (isString && (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json'))) {
+      this.output.count(scanner);
+    } else if (isString && scanner.depth === 2 && scanner.keyIs('stop_reason')) {
+      this.finished = true;
+    } else if (scanner.depth === 2 && scanner.keyIs('type') && scanner.topIs('content_block')) {
+      this.#blockType = scanner.valueText().slice(1, -1);
+      this.#startedInput = 0;
+    } else if (!isReturned(this.#blockType)) {
+      this.#scanText(scanner);
+    }
+  }
+
+  /** Whatever the member is called. */
+  #scanText(scanner: MemberScanner): void {
+    if (scanner.keyIs('input') && scanner.opensWith(OPEN_BRACE)) {
+      const json = Buffer.from(scanner.valueText(), 'latin1').toString();
+      if (json.length > '{}'.length) this.output.add(json);
+      this.#startedInput = json.length > '{}'.length ? Buffer.byteLength(json) : 0;
+      scanner.skip();
+    } else if (isNotText(scanner.key())) {
+      scanner.skip();
+    } else if (scanner.isString) {
+      this.output.count(scanner);
+    }
+  }
+
+  #countUnknown(frame: FrameView): void {
+    for (const text of generatedTexts(parsedData(frame))) this.output.add(text);
   }
 
   #countCall(frame: FrameView): void {
@@ -192,8 +232,7 @@ export function messagesWholeMeter(answer: JsonObject): Meter {
   for (const block of arrayAt(answer, 'content') ?? []) {
     if (!isObject(block)) continue;
     terms.called(hostedCall('messages', block));
-    outputBytes += textBytes(block.text) + textBytes(block.thinking);
-    if (block.input !== undefined) outputBytes += Buffer.byteLength(JSON.stringify(block.input));
+    outputBytes += bytesOf(generatedTexts(block));
   }
   return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
 }

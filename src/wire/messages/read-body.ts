@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { TurnEvent } from '../translate/turn.ts';
+import { unread } from '../translate/unread.ts';
 import { messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
 import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
@@ -52,5 +53,5 @@ function readBlock(block: JsonObject, key: number): readonly TurnEvent[] {
       ];
     }
   }
-  return [{ type: 'opaque', format: 'messages', raw: block }];
+  return [...unread(block), { type: 'opaque', format: 'messages', raw: block }];
 }

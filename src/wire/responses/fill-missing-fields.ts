@@ -11,7 +11,8 @@ import type { OutputSample } from '../output-sample.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { completeResponse } from './complete.ts';
-import { isResponsesAnswer, type ResponsesObserverOptions, responsesWholeMeter } from './observe.ts';
+import type { ResponsesObserverOptions } from './observe.ts';
+import { isResponsesAnswer, responsesWholeMeter } from './whole-meter.ts';
 
 /** What the official clients read without checking whether it is there. */
 const REQUIRED = [

@@ -10,13 +10,14 @@ import { responsesFailureFrames } from './failure.ts';
 import { completeAnswer, fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
 import { ResponsesLengthEnding } from './length-ending.ts';
-import { isResponsesAnswer, ResponsesObserver, type ResponsesObserverOptions, responsesWholeMeter } from './observe.ts';
+import { ResponsesObserver, type ResponsesObserverOptions } from './observe.ts';
 import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
 import { ResponsesReader } from './reader.ts';
 import { responsesToTurn } from './to-turn.ts';
 import { writeResponsesTokens } from './tokens.ts';
 import { validateResponses } from './validate-request.ts';
+import { isResponsesAnswer, responsesWholeMeter } from './whole-meter.ts';
 import { writeResponsesBody } from './write-body.ts';
 import { ResponsesWriter } from './writer.ts';
 

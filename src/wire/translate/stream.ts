@@ -28,6 +28,7 @@ export class TurnMeter {
       case 'text-delta':
       case 'reasoning-delta':
       case 'tool-delta':
+      case 'unread':
         this.#outputBytes += Buffer.byteLength(event.text);
         if (this.sample?.full === false) this.sample.addText(event.text);
         return;
@@ -172,6 +173,7 @@ export class TranslateStream implements LaneStream {
         return;
       }
       this.#meter.take(event);
+      if (event.type === 'unread') continue;
       for (const filtered of this.#filter.apply(event)) this.#write(filtered);
       if (this.#filter.over && this.#open) this.#write({ type: 'end' });
     }
