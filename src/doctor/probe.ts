@@ -89,6 +89,7 @@ function laneTo({ model, target, provider }: ProbeInput): Lane {
     model,
     mayBeCut: false,
     likelyInputTokens: () => 1,
+    tokensMax: () => Number.POSITIVE_INFINITY,
   });
   return lanes.to(target, provider);
 }

@@ -71,10 +71,10 @@ export type AttemptEnd =
   | {
       readonly kind: 'complete';
       readonly contentType: string;
-      readonly meter: Meter;
+      readonly meter: Seen;
       /** Before its terminal part. */
       readonly position: StreamPosition | null;
-      terminal(): Buffer;
+      terminal(counted: TokenCounts | null): Buffer;
     }
   | AttemptFailure
   | {
@@ -222,8 +222,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
       const { contentType } = this.#headers;
       this.#prove();
       if (!this.#generated) this.#options.onFirstContent();
-      const position = this.#position();
-      this.#end({ kind: 'complete', contentType, meter: stream.meter(), position, terminal: () => stream.terminal() });
+      const terminal = stream.terminal.bind(stream);
+      this.#end({ kind: 'complete', contentType, meter: this.#seen(), position: this.#position(), terminal });
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
       if (stream.early?.()) this.#handle?.abort();
       else this.#handle?.resume();
@@ -330,12 +330,12 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #endWhole(): void {
     try {
-      const { body, meter } = this.#options.lane.whole(this.#collected.whole());
+      const { body, meter, sample } = this.#options.lane.whole(this.#collected.whole());
       this.#prove();
       this.#end({
         kind: 'complete',
         contentType: this.#headers.contentType || 'application/json',
-        meter,
+        meter: { ...meter, sample: sample ?? null },
         position: null,
         terminal: () => body,
       });

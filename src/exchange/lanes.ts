@@ -34,6 +34,8 @@ export interface LanesOptions {
   readonly mayBeCut: boolean;
   /** The estimated input, shown to clients whose format must state usage that the provider has not reported. */
   readonly likelyInputTokens: () => number;
+  /** The most tokens that the request can take. */
+  readonly tokensMax: () => number;
 }
 
 interface MadeLane {
@@ -104,11 +106,12 @@ export class Lanes {
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
-    const { request, model, mayBeCut, likelyInputTokens } = this.#options;
+    const { request, model, mayBeCut, likelyInputTokens, tokensMax } = this.#options;
     const from = FORMATS[this.#options.format];
     const to = FORMATS[target.format];
     const state = request.state?.answer;
-    const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens, state };
+    const outputLimitField = provider.chatLimitField;
+    const common = { publicModel: model.id, outputLimitField, likelyInputTokens, tokensMax, state };
     if (from !== to) {
       const { reasoning } = model.capabilities;
       return translateLane({

@@ -21,6 +21,7 @@ import { FORMATS } from '../wire/formats.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
+import { worstTokens } from './price.ts';
 import { thinksUnasked } from './reasoning-models.ts';
 import type { FormatEndpoint, ReadRequest, ValidRequest } from './request.ts';
 import { largestOutput, mayUse, modelRefused, whoseOutput } from './restrictions.ts';
@@ -101,6 +102,7 @@ export function makePlan(
     model,
     mayBeCut: elastic,
     likelyInputTokens: () => input.likely,
+    tokensMax: () => worstTokens(plan),
   });
   // A count is made of what the request holds, whether or not it could be sent.
   const reachable = endpoint.name === 'count_tokens' ? candidates : reachableTargets(candidates, catalog, lanes);
@@ -110,7 +112,7 @@ export function makePlan(
   if (model.contextWindow !== null && input.overflowTokens !== null) {
     return contextExceeded(endpoint, input.overflowTokens, model.contextWindow);
   }
-  return {
+  const plan: Plan = {
     request,
     model,
     targets: reachable,
@@ -122,6 +124,7 @@ export function makePlan(
     firstOutputTokens: elastic ? ELASTIC_SLICE_TOKENS : Number.MAX_SAFE_INTEGER,
     totalMs: totalMs(catalog, policy, reachable, info),
   };
+  return plan;
 }
 
 /** Only a stream whose billed output can all be seen can be ended before it outruns what is held. */

@@ -78,7 +78,8 @@ async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<Attemp
 /** SETTLE, then the last byte. */
 async function settleComplete(exchange: Exchange, end: Complete): Promise<void> {
   const { response } = exchange;
-  const { bytes: terminal, kept } = exchange.finish(end.terminal());
+  const counted = end.meter.reportedFinal ? null : await exchange.countUnreported(end.meter);
+  const { bytes: terminal, kept } = exchange.finish(end.terminal(counted), counted);
   exchange.recorder?.add(terminal);
   try {
     exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType, kept));

@@ -45,6 +45,8 @@ export interface LaneWithWarnings extends Lane {
 export interface WholeAnswer {
   readonly body: Buffer;
   readonly meter: Meter;
+  /** As a stream has it; only where nobody has reported tokens that can be. */
+  readonly sample?: OutputSample | null;
 }
 
 /** What the meter saw; metering is a return value of the lane, not a side effect. */
@@ -56,6 +58,8 @@ export interface Meter {
    * after that, `reported` holds the input that is known, and its output is not to be trusted.
    */
   readonly reportedFinal: boolean;
+  /** Why a report of the provider is not charged by: it cannot be. */
+  readonly disbelieved?: string | undefined;
   /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
   readonly outputBytes: number;
   /** What else the answer says that its price depends on; absent where it says nothing. */
@@ -72,8 +76,11 @@ export interface LaneStream {
   push(chunk: Buffer): LaneStep;
   /** The upstream closed its body cleanly. After it, `state` is never `open`. */
   end(): LaneStep;
-  /** The bytes that complete the answer for the client. Only when the state is `complete`; called once. */
-  terminal(): Buffer;
+  /**
+   * The bytes that complete the answer for the client. Only when the state is `complete`; called once. `counted`: what the
+   * answer comes to where nobody has reported it; the client sees that as its usage.
+   */
+  terminal(counted?: TokenCounts | null): Buffer;
   meter(): Meter;
   /** The beginning of the generated text, to be counted where nobody reports its tokens. */
   sample?(): OutputSample | null;

@@ -76,3 +76,13 @@ export class OutputSample {
     this.#bytes = larger;
   }
 }
+
+/** The sample of texts that are all there. */
+export function sampleOf(texts: Iterable<string>): OutputSample {
+  const sample = new OutputSample();
+  for (const text of texts) {
+    if (sample.full) break;
+    sample.addText(text);
+  }
+  return sample;
+}

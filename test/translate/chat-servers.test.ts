@@ -40,7 +40,7 @@ describe('chat streams of other servers', () => {
       chunk({}, 'tool_calls'),
     ].join('');
     const run = runStream(lane('messages', 'chat', messages), upstream);
-    const order = events(run.text)
+    const order = events(run.text + run.terminal)
       .map((event) => event.type)
       .filter((type) => type !== 'content_block_delta');
     assert.deepEqual(order, [
@@ -50,6 +50,7 @@ describe('chat streams of other servers', () => {
       'content_block_start',
       'content_block_stop',
       'message_delta',
+      'message_stop',
     ]);
   });
 

@@ -1,4 +1,5 @@
 /** What a format's observer of a passed-through stream is, and the parts that all three observers share. */
+import type { TokenCounts } from '../../core/usage.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import { OutputSample } from '../output-sample.ts';
@@ -28,6 +29,8 @@ export interface StreamObserver {
   readonly closing: Buffer | null;
   meter(): Meter;
   sample(): OutputSample;
+  /** The terminal part with these tokens as the usage that it shows. */
+  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer;
   position?(): StreamPosition | null;
 }
 

@@ -17,7 +17,7 @@ import { ResponsesReader } from './reader.ts';
 import { responsesToTurn } from './to-turn.ts';
 import { writeResponsesTokens } from './tokens.ts';
 import { validateResponses } from './validate-request.ts';
-import { isResponsesAnswer, responsesWholeMeter } from './whole-meter.ts';
+import { isResponsesAnswer, responsesAnswerTexts, responsesWholeMeter } from './whole-meter.ts';
 import { writeResponsesBody } from './write-body.ts';
 import { ResponsesWriter } from './writer.ts';
 
@@ -36,7 +36,8 @@ const passthrough: PassthroughFormat = {
     return changes;
   },
   isAnswer: isResponsesAnswer,
-  wholeMeter: responsesWholeMeter,
+  texts: responsesAnswerTexts,
+  wholeMeter: (answer, { tokensMax }) => responsesWholeMeter(answer, tokensMax),
   observer: (request, outputLimit) => new ResponsesObserver(completionOf(request, outputLimit)),
   lengthEnding: (request, outputLimit) =>
     new ResponsesLengthEnding(rewrittenAnswers(responsesFormat, request, () => outputLimit).stream()),
@@ -64,10 +65,11 @@ export const responsesFormat: WireFormat = {
   readBody: readResponsesBody,
   writer: (context) => new ResponsesWriter(context),
   writeBody: writeResponsesBody,
+  writeTokens: writeResponsesTokens,
 };
 
 function completionOf(
-  { body, publicModel, likelyInputTokens, state }: PassthroughRequest,
+  { body, publicModel, likelyInputTokens, tokensMax, state }: PassthroughRequest,
   outputLimit: number | null,
 ): ResponsesObserverOptions {
   return {
@@ -75,6 +77,7 @@ function completionOf(
     publicModel,
     state,
     outputLimit,
+    tokensMax,
     nowS: () => Math.floor(Date.now() / 1000),
     placeholderUsage: (outputBytes) =>
       writeResponsesTokens(placeholderUsage({ likelyInputTokens: likelyInputTokens ?? (() => 0) }, outputBytes)),

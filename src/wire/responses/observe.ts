@@ -17,7 +17,9 @@ import {
   type StreamObserver,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { rewriteEvents } from '../passthrough/rewrite-events.ts';
 import { hostedCall, TermsReport } from '../reported-terms.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
@@ -32,13 +34,15 @@ import {
   nestedMember,
 } from './event-fields.ts';
 import { ResponseSnapshot } from './snapshot.ts';
-import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
+import { readResponsesTerms, readResponsesTokens, writeResponsesTokens } from './tokens.ts';
 import { WholeTexts } from './whole-texts.ts';
 
 export interface ResponsesObserverOptions extends CompletionContext {
   readonly publicModel: string;
   /** What events say of the state that the gateway keeps; left as the provider says it by default. */
   readonly state?: AnswerState | undefined;
+  /** The most tokens that the request can take. */
+  readonly tokensMax?: (() => number) | undefined;
   /** What is shown as usage where the provider reports none. */
   placeholderUsage(outputBytes: number): JsonObject;
 }
@@ -60,8 +64,7 @@ export class ResponsesObserver implements StreamObserver {
   readonly #output = new OutputCounter();
   readonly #snapshot = new ResponseSnapshot();
   readonly #wholeTexts = new WholeTexts(this.#output);
-  #reported: TokenCounts | null = null;
-  #reportedFinal = false;
+  readonly #reported: ReportedUsage;
   readonly #terms = new TermsReport();
   #nextSequence = 0;
 
@@ -85,12 +88,12 @@ export class ResponsesObserver implements StreamObserver {
     this.#model = new PublicModel(options.publicModel);
     this.#state = options.state === undefined ? null : stateBytes(options.state);
     this.#published = { ...statedFields(options.state), model: options.publicModel };
+    this.#reported = new ReportedUsage(options.tokensMax);
   }
 
   meter(): Meter {
     return {
-      reported: this.#reported,
-      reportedFinal: this.#reportedFinal,
+      ...this.#reported.members(),
       outputBytes: this.#output.bytes,
       ...this.#terms.member(),
     };
@@ -98,6 +101,13 @@ export class ResponsesObserver implements StreamObserver {
 
   sample(): OutputSample {
     return this.#output.sample;
+  }
+
+  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {
+    return rewriteEvents(terminal, (event) => {
+      if (!isObject(event.response)) return null;
+      return { ...event, response: { ...event.response, usage: writeResponsesTokens(tokens) } };
+    });
   }
 
   position(): StreamPosition {
@@ -155,12 +165,10 @@ export class ResponsesObserver implements StreamObserver {
 
   /** What is charged follows what the provider says, not what is filled in. */
   #report(response: JsonObject): void {
-    if (isObject(response.usage)) {
-      this.#reported = readResponsesTokens(response.usage);
-      this.#reportedFinal = this.#reported !== null;
-    }
     this.#terms.take(readResponsesTerms(response));
     this.#terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));
+    if (!isObject(response.usage)) return;
+    this.#reported.take(readResponsesTokens(response.usage), true, this.#output.bytes, this.#terms.anyCalls);
   }
 
   #countCall(item: JsonObject): void {
@@ -181,12 +189,12 @@ export class ResponsesObserver implements StreamObserver {
     const type = this.#type;
     const terminal = type === 'response.completed' || type === 'response.incomplete';
     const value = event[member];
+    const index = numberAt(event, 'output_index') ?? this.#snapshot.lastIndex;
     if (isObject(value)) {
+      this.#countWhole(member, index, value, terminal);
       if (terminal) this.#report(value);
       else if (type === 'response.output_item.done') this.#countCall(value);
     }
-    const index = numberAt(event, 'output_index') ?? this.#snapshot.lastIndex;
-    if (isObject(value)) this.#countWhole(member, index, value, terminal);
     const complete = this.#complete(member, value, index, terminal);
     const missing = this.#missingFlatFields();
     if (complete !== value || Object.keys(missing).length > 0) {

@@ -1,23 +1,25 @@
 /** Meters a whole response. */
-import { arrayAt, isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject, objectsAt } from '../../lib/json.ts';
 import { bytesOf, generatedTexts } from '../generated-text.ts';
 import type { Meter } from '../lane.ts';
 import { hostedCall, TermsReport } from '../reported-terms.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
 export function isResponsesAnswer(answer: JsonObject): boolean {
   return answer.object === 'response' && Array.isArray(answer.output) && answer.status !== 'failed';
 }
 
-export function responsesWholeMeter(answer: JsonObject): Meter {
-  const reported = readResponsesTokens(answer.usage);
+export function responsesAnswerTexts(answer: JsonObject): Iterable<string> {
+  return generatedTexts(answer.output);
+}
+
+export function responsesWholeMeter(answer: JsonObject, tokensMax?: () => number): Meter {
+  const outputBytes = bytesOf(responsesAnswerTexts(answer));
   const terms = new TermsReport();
   terms.take(readResponsesTerms(answer));
-  let outputBytes = 0;
-  for (const item of arrayAt(answer, 'output') ?? []) {
-    if (!isObject(item)) continue;
-    outputBytes += bytesOf(generatedTexts(item));
-    terms.called(hostedCall('responses', item));
-  }
-  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
+  for (const item of objectsAt(answer, 'output')) terms.called(hostedCall('responses', item));
+  const usage = new ReportedUsage(tokensMax);
+  if (isObject(answer.usage)) usage.take(readResponsesTokens(answer.usage), true, outputBytes, terms.anyCalls);
+  return { ...usage.members(), outputBytes, ...terms.member() };
 }

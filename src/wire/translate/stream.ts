@@ -5,22 +5,23 @@ import { broken } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import { hostedCall, readTerms, TermsReport } from '../reported-terms.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
 import type { AnswerFilter } from './answer-filter.ts';
 import type { EventReader, EventWriter, TurnEvent } from './turn.ts';
 
-/** `sample`: where text that nobody reported may have to be counted. */
+/** `sample`: where text that nobody reported may have to be counted. `tokensMax`: the most that the request can take. */
 export class TurnMeter {
   readonly sample: OutputSample | null;
-  #reported: TokenCounts | null = null;
-  #final = false;
+  readonly #reported: ReportedUsage;
   #outputBytes = 0;
   readonly #terms = new TermsReport();
 
-  constructor(sample: OutputSample | null) {
+  constructor(sample: OutputSample | null, tokensMax?: () => number) {
     this.sample = sample;
+    this.#reported = new ReportedUsage(tokensMax);
   }
 
   take(event: TurnEvent): void {
@@ -33,9 +34,8 @@ export class TurnMeter {
         if (this.sample?.full === false) this.sample.addText(event.text);
         return;
       case 'usage':
-        this.#reported = saneCounts(event.tokens);
-        this.#final = this.#reported !== null && event.partial !== true;
         this.#terms.take(event.terms ?? null);
+        this.#reported.take(saneCounts(event.tokens), event.partial !== true, this.#outputBytes, this.#terms.anyCalls);
         return;
       case 'start':
         if (event.serviceTier !== undefined) {
@@ -49,8 +49,7 @@ export class TurnMeter {
 
   read(): Meter {
     return {
-      reported: this.#reported,
-      reportedFinal: this.#final,
+      ...this.#reported.members(),
       outputBytes: this.#outputBytes,
       ...this.#terms.member(),
     };
@@ -73,6 +72,7 @@ export class TranslateStream implements LaneStream {
   #finished = false;
   /** The blocks that have started and not ended. */
   readonly #blocks = new Map<number, 'text' | 'reasoning' | 'tool'>();
+  #endWaits = false;
   #out = '';
 
   constructor(reader: EventReader, writer: EventWriter, filter: AnswerFilter, meter: TurnMeter) {
@@ -99,8 +99,13 @@ export class TranslateStream implements LaneStream {
     });
   }
 
-  terminal(): Buffer {
-    return Buffer.from(this.#writer.terminal());
+  terminal(counted: TokenCounts | null = null): Buffer {
+    let text = '';
+    if (this.#endWaits) {
+      if (counted !== null) text += this.#writer.write({ type: 'usage', tokens: counted });
+      text += this.#writer.write({ type: 'end' });
+    }
+    return Buffer.from(text + this.#writer.terminal());
   }
 
   meter(): Meter {
@@ -118,7 +123,7 @@ export class TranslateStream implements LaneStream {
       if (position) this.#writer.continueAt?.(position.nextSequence);
       this.#write({ type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } });
       this.#write({ type: 'usage', tokens });
-      this.#write({ type: 'end' });
+      this.#end();
     });
   }
 
@@ -191,8 +196,21 @@ export class TranslateStream implements LaneStream {
       this.#endBlocks(event.reason === 'length');
     }
     this.#note(event);
-    this.#out += this.#writer.write(event);
-    this.#state = event.type === 'end' ? 'complete' : 'open';
+    if (event.type !== 'end') {
+      this.#out += this.#writer.write(event);
+      this.#state = 'open';
+    } else if (this.#meter.read().reportedFinal) {
+      this.#end();
+    } else {
+      // It may show usage, which has to be counted first.
+      this.#endWaits = true;
+      this.#state = 'complete';
+    }
+  }
+
+  #end(): void {
+    this.#out += this.#writer.write({ type: 'end' });
+    this.#state = 'complete';
   }
 
   #note(event: TurnEvent): void {

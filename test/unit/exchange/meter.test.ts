@@ -125,7 +125,7 @@ describe('a charge', () => {
     );
   });
 
-  test('without anything to multiply or to add it is the plain price', () => {
+  test('without anything to multiply or to add it is the plain price; what exceeds the hold is flagged', () => {
     const price: Pricing = {
       per: 1n,
       tiers: [
@@ -136,5 +136,22 @@ describe('a charge', () => {
     const meter = { reported: counts, reportedFinal: true, outputBytes: 0 };
     const charge = chargeFor('credit', planOf(price, {}, 10), 1_000n, meter, null, true, 'p');
     assert.equal(charge.owed, 30n);
+    assert.equal(charge.flag, null);
+    const beyond = chargeFor('credit', planOf(price, {}, 10), 20n, meter, null, true, 'p');
+    assert.equal(beyond.amount, 20n);
+    assert.match(beyond.flag ?? '', /more than the .* held/, 'what is missing is flagged');
+  });
+
+  test('[R86] a report without input is not believed, also at the start of a stream that is then cut', () => {
+    const price: Pricing = {
+      per: 1n,
+      tiers: [
+        { fromInputTokens: 0, rates: { input: 1n, output: 4n, cacheRead: 1n, cacheWrite: 1n, cacheWrite1h: 1n } },
+      ],
+    };
+    const counts = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 1, reasoning: 0 };
+    const meter = { reported: counts, reportedFinal: false, outputBytes: 40 };
+    const { usage } = chargeFor('credit', planOf(price, {}, 100), 1_000n, meter, null, false, 'p');
+    assert.deepEqual([usage.source, usage.tokens.input, usage.tokens.output], ['counted', 100, 10]);
   });
 });
