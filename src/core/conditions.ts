@@ -207,6 +207,8 @@ export interface GatewayErrorDetails {
   /** JSON path of the first offending field, or a header's name. */
   readonly param?: string | undefined;
   readonly retryAfterS?: number | undefined;
+  /** To repeat the request would cost once more, so that no SDK should do it by itself. */
+  readonly billed?: boolean | undefined;
   /** What the operator's log should hold; never shown to the client. */
   readonly cause?: unknown;
   /** What a client of the messages format acts on, as its provider words it. */
@@ -218,6 +220,7 @@ export class GatewayError extends Error {
   readonly condition: Condition;
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
+  readonly billed: boolean;
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
   constructor(condition: Condition, details: GatewayErrorDetails = {}) {
@@ -226,6 +229,7 @@ export class GatewayError extends Error {
     this.condition = condition;
     this.param = details.param;
     this.retryAfterS = details.retryAfterS;
+    this.billed = details.billed ?? false;
     this.details = details.details;
   }
 }

@@ -29,7 +29,7 @@ export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
     message: known.message,
     param: known.param ?? null,
     retryAfterS: known.retryAfterS ?? row.retryAfterS ?? null,
-    mayRetry: row.retry === 'allowed',
+    mayRetry: row.retry === 'allowed' && !known.billed,
     details: known.details ?? null,
   };
 }

@@ -9,6 +9,7 @@ import type { TokenCounts } from '../core/usage.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import {
   failureInAnswer,
+  failureOfOwedAnswer,
   failureOfStatus,
   failureOfTransport,
   type ProviderFailure,
@@ -22,8 +23,8 @@ import type {
   UpstreamHeaders,
   UpstreamListener,
 } from '../provider/upstream.ts';
-import type { Lane, LaneStep, LaneStream, Meter, StreamPosition } from '../wire/lane.ts';
-import type { OutputSample } from '../wire/output-sample.ts';
+import { UnfitAnswer } from '../wire/errors.ts';
+import type { Lane, LaneFailure, LaneStep, LaneStream, Meter, Seen, StreamPosition } from '../wire/lane.ts';
 import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -59,11 +60,6 @@ export interface AttemptOptions {
   readonly elastic: ElasticHold | null;
   /** The stream is about to be cut: resolves to what it is charged for. */
   cutShort(seen: Seen): Promise<TokenCounts>;
-}
-
-/** What the meter has seen of an attempt, and the text that it has seen, if it may have to be counted. */
-export interface Seen extends Meter {
-  readonly sample?: OutputSample | null;
 }
 
 /** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
@@ -230,8 +226,9 @@ export class Attempt implements UpstreamListener, ElasticListener {
     } else if (step.state === 'open') {
       this.#reach();
     } else if (step.state === 'failed') {
-      const { condition, message, quotes } = step.failure ?? BROKEN;
-      this.#break(condition, message, quotes);
+      const { condition, message, quotes, owed } = step.failure ?? BROKEN;
+      if (owed) this.#fail(failureOfOwedAnswer(condition, message), this.#seen());
+      else this.#break(condition, message, quotes);
     }
   }
 
@@ -340,9 +337,9 @@ export class Attempt implements UpstreamListener, ElasticListener {
         terminal: () => body,
       });
     } catch (error) {
-      const message =
-        error instanceof GatewayError ? error.message : 'The provider returned an answer that cannot be read.';
-      this.#break('upstream_error', message, true);
+      const message = error instanceof GatewayError ? error.message : 'The answer of the provider cannot be read.';
+      if (error instanceof UnfitAnswer) this.#fail(failureOfOwedAnswer('upstream_error', message), error.meter);
+      else this.#break('upstream_error', message, true);
     }
   }
 
@@ -361,8 +358,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
     this.#fail(failureInAnswer(condition, redact(message, this.#options.secrets()), quotes));
   }
 
-  #fail(failure: ProviderFailure): void {
-    const meter = this.#contentSent && this.#stream ? this.#seen() : null;
+  #fail(failure: ProviderFailure, owed: Seen | null = null): void {
+    const meter = owed ?? (this.#contentSent && this.#stream ? this.#seen() : null);
     this.#end({ kind: 'failed', ...failure, meter, position: this.#position() });
   }
 
@@ -396,5 +393,5 @@ function firstByteMs({ startedAt, firstByteAt }: AttemptRecord): number {
   return (firstByteAt ?? 0) - (startedAt ?? 0);
 }
 
-const BROKEN = { condition: 'upstream_error', message: 'The provider broke its stream.', quotes: false } as const;
+const BROKEN: LaneFailure = { condition: 'upstream_error', message: 'The provider broke its stream.', quotes: false };
 const NOTHING_SEEN: Meter = { reported: null, reportedFinal: false, outputBytes: 0 };

@@ -18,10 +18,10 @@ import type {
 import type { RequestInfo } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
-import type { Meter } from '../wire/lane.ts';
+import type { Meter, Seen } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
-import type { Attempt, Seen } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import { ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';

@@ -107,7 +107,11 @@ async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Com
       await ignoreStoreFailure(end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void());
       return fail(
         exchange,
-        new GatewayError(end.condition, { message: end.message, retryAfterS: end.retryAfterS ?? undefined }),
+        new GatewayError(end.condition, {
+          message: end.message,
+          retryAfterS: end.retryAfterS ?? undefined,
+          billed: end.meter !== null,
+        }),
         end.position,
       );
     }

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import { type JsonObject, parseJson } from '../lib/json.ts';
-import { broken } from './errors.ts';
+import { broken, UnfitAnswer } from './errors.ts';
 import type { WireFormat } from './format.ts';
-import type { Lane } from './lane.ts';
+import type { Lane, Seen } from './lane.ts';
 import { OutputSample, sampleOf } from './output-sample.ts';
 import { type AnswerState, echoedRequest } from './responses/answer-state.ts';
 import { AnswerFilter } from './translate/answer-filter.ts';
@@ -70,8 +70,6 @@ export function answersThrough(request: AnswersRequest): Answers {
       const parsed = parseJson(answer.toString());
       if (parsed === undefined) broken('it is not JSON.');
       const turnMeter = new TurnMeter(null, request.tokensMax);
-      const answerFilter = filter();
-      const events: TurnEvent[] = [];
       const read = target.readBody(parsed);
       for (const event of read) {
         if (event.type === 'failure') {
@@ -79,10 +77,10 @@ export function answersThrough(request: AnswersRequest): Answers {
           throw new GatewayError(condition, { message });
         }
         turnMeter.take(event);
-        if (event.type !== 'unread') events.push(...answerFilter.apply(event));
       }
       const meter = turnMeter.read();
       const sample = meter.reportedFinal ? null : sampleOf(textsOf(read));
+      const events = filtered(read, filter(), { ...meter, sample });
       return { body: Buffer.from(JSON.stringify(client.writeBody(events, context()))), meter, sample };
     },
     stream: () =>
@@ -93,6 +91,14 @@ export function answersThrough(request: AnswersRequest): Answers {
         new TurnMeter(new OutputSample(), request.tokensMax),
       ),
   };
+}
+
+function filtered(events: readonly TurnEvent[], filter: AnswerFilter, owed: Seen): TurnEvent[] {
+  try {
+    return events.flatMap((event) => (event.type === 'unread' ? [] : filter.apply(event)));
+  } catch (error) {
+    throw error instanceof UnfitAnswer ? new UnfitAnswer(error.message, owed) : error;
+  }
 }
 
 function* textsOf(events: readonly TurnEvent[]): Generator<string> {

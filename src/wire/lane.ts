@@ -30,7 +30,8 @@ export interface Lane {
   requestBody(order: UpstreamParams): BodyBytes;
   /**
    * Reads a complete unstreamed 2xx answer and returns what the client gets.
-   * Throws `GatewayError('upstream_error')` where the bytes are not an answer of the target's format.
+   * Throws `GatewayError('upstream_error')` where the bytes are not an answer of the target's format, and `UnfitAnswer`
+   * where they are not what the client asked for.
    */
   whole(answer: Buffer): WholeAnswer;
   /** One per attempt. */
@@ -64,6 +65,11 @@ export interface Meter {
   readonly outputBytes: number;
   /** What else the answer says that its price depends on; absent where it says nothing. */
   readonly terms?: ReportedTerms;
+}
+
+/** What the meter has seen, and the beginning of the text that it has seen, if that may have to be counted. */
+export interface Seen extends Meter {
+  readonly sample?: OutputSample | null;
 }
 
 /**
@@ -121,4 +127,6 @@ export interface LaneFailure {
   readonly message: string;
   /** The message has words of the provider. */
   readonly quotes: boolean;
+  /** The provider has done its part: the answer is owed, and nothing is held against the target. */
+  readonly owed?: boolean;
 }

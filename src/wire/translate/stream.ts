@@ -1,7 +1,7 @@
 /** A translated stream: the target's events in, the client's bytes out. */
 import { GatewayError } from '../../core/conditions.ts';
 import type { TokenCounts } from '../../core/usage.ts';
-import { broken } from '../errors.ts';
+import { broken, UnfitAnswer } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import { hostedCall, readTerms, TermsReport } from '../reported-terms.ts';
@@ -146,7 +146,8 @@ export class TranslateStream implements LaneStream {
         work();
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
-        this.#fail({ condition: error.condition, message: error.message, quotes: true });
+        const owed = error instanceof UnfitAnswer;
+        this.#fail({ condition: error.condition, message: error.message, quotes: !owed, owed });
       }
     }
     const forward = this.#out === '' ? null : Buffer.from(this.#out);
