@@ -9,6 +9,9 @@ import { NO_COST_FIELDS } from '../wire/cost-fields.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Plan } from './plan.ts';
 
+/** OpenAI reads no shorter prompt from a cache ("Prompt caching" of its guides). */
+const CACHED_TOKENS_MIN = 1_024;
+
 export interface Charge {
   readonly usage: Usage;
   /** In the key's unit, whatever is held. */
@@ -51,6 +54,7 @@ export function chargeFor(
     flag: flagOf(mode, usage, owed, held, {
       complete,
       disbelieved: meter?.disbelieved,
+      cacheUnknown: mode === 'credit' && isCacheUnknown(plan, meter, usage),
       unpriced: terms?.unpriced ?? [],
       unusable: reported?.unusable ?? [],
     }),
@@ -69,6 +73,16 @@ export function usageOf(plan: Plan, meter: Meter | null, outputTokens: number | 
   return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
 }
 
+/**
+ * Whether the input may cost less than it is charged: providers read long prefixes from a cache, and only messages streams
+ * report that before their end.
+ */
+function isCacheUnknown({ model }: Plan, meter: Meter | null, { source, tokens }: Usage): boolean {
+  if (source === 'reported' || meter === null || tokens.input < CACHED_TOKENS_MIN) return false;
+  if (meter.reported !== null && inputTokens(meter.reported) > 0) return false;
+  return model.pricing.tiers.some(({ rates }) => rates.cacheRead < rates.input);
+}
+
 /** A field that the provider does not report has the value that was asked for. Null where only tokens count. */
 function reportedTerms({ request }: Plan, meter: Meter | null): ReportedTerms | null {
   const reported = meter?.terms ?? null;
@@ -79,12 +93,13 @@ function reportedTerms({ request }: Plan, meter: Meter | null): ReportedTerms | 
 interface Findings {
   readonly complete: boolean;
   readonly disbelieved: string | undefined;
+  readonly cacheUnknown: boolean;
   readonly unpriced: readonly string[];
   readonly unusable: readonly string[];
 }
 
 function flagOf(mode: Mode, usage: Usage, owed: bigint, held: bigint, findings: Findings): string | null {
-  const { complete, disbelieved, unpriced, unusable } = findings;
+  const { complete, disbelieved, cacheUnknown, unpriced, unusable } = findings;
   const flags: string[] = [];
   if (disbelieved !== undefined) {
     flags.push(`the provider reported usage that cannot be (${disbelieved}); counted here`);
@@ -97,6 +112,7 @@ function flagOf(mode: Mode, usage: Usage, owed: bigint, held: bigint, findings: 
   } else if (usage.source === 'counted' && complete && disbelieved === undefined) {
     flags.push('the provider reported no usable usage; counted here');
   }
+  if (cacheUnknown) flags.push('the input is charged at its full price: nobody reported how much of it was cached');
   if (unpriced.length > 0) flags.push(`no price for ${unpriced.join(', ')}: charged without`);
   if (unusable.length > 0) flags.push(`not usable in the provider's report: ${unusable.join(', ')}`);
   return flags.length === 0 ? null : flags.join('; ');
