@@ -209,6 +209,8 @@ export interface GatewayErrorDetails {
   /** JSON path of the first offending field, or a header's name. */
   readonly param?: string | undefined;
   readonly retryAfterS?: number | undefined;
+  /** To repeat the request would cost once more, so that no SDK should do it by itself. */
+  readonly billed?: boolean | undefined;
   /** What the operator's log should hold; never shown to the client. */
   readonly cause?: unknown;
   /** What a client of the messages format acts on, as its provider words it. */
@@ -221,6 +223,7 @@ export class GatewayError extends Error {
   readonly kept: string | undefined;
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
+  readonly billed: boolean;
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
   constructor(condition: Condition, details: GatewayErrorDetails = {}) {
@@ -230,6 +233,7 @@ export class GatewayError extends Error {
     this.kept = details.kept;
     this.param = details.param;
     this.retryAfterS = details.retryAfterS;
+    this.billed = details.billed ?? false;
     this.details = details.details;
   }
 }

@@ -32,7 +32,7 @@ export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
     kept: known.kept ?? null,
     param: known.param ?? null,
     retryAfterS: known.retryAfterS ?? row.retryAfterS ?? null,
-    mayRetry: row.retry === 'allowed',
+    mayRetry: row.retry === 'allowed' && !known.billed,
     details: known.details ?? null,
   };
 }

@@ -90,6 +90,7 @@ function laneTo({ model, target, provider }: ProbeInput): Lane {
     mayBeCut: false,
     likelyInputTokens: () => 1,
     usableModel: () => model,
+    tokensMax: () => Number.POSITIVE_INFINITY,
   });
   return lanes.to(target, provider);
 }

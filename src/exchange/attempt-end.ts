@@ -1,23 +1,18 @@
 /** How an attempt has ended. */
 import type { StopReason } from '../core/request-record.ts';
+import type { TokenCounts } from '../core/usage.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
-import type { Meter, StreamPosition } from '../wire/lane.ts';
-import type { OutputSample } from '../wire/output-sample.ts';
-
-/** What the meter has seen of an attempt, and the text that it has seen, if it may have to be counted. */
-export interface Seen extends Meter {
-  readonly sample?: OutputSample | null;
-}
+import type { Seen, StreamPosition } from '../wire/lane.ts';
 
 /** `accepted`: the provider's 2xx headers arrived, so a call that ends now is owed. */
 export type AttemptEnd =
   | {
       readonly kind: 'complete';
       readonly contentType: string;
-      readonly meter: Meter;
+      readonly meter: Seen;
       /** Before its terminal part. */
       readonly position: StreamPosition | null;
-      terminal(): Buffer;
+      terminal(counted: TokenCounts | null): Buffer;
     }
   | AttemptFailure
   | {

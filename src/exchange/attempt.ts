@@ -9,6 +9,7 @@ import type { TokenCounts } from '../core/usage.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
 import {
   failureInAnswer,
+  failureOfOwedAnswer,
   failureOfStatus,
   failureOfTransport,
   type ProviderFailure,
@@ -22,8 +23,9 @@ import type {
   UpstreamHeaders,
   UpstreamListener,
 } from '../provider/upstream.ts';
-import type { Lane, LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../wire/lane.ts';
-import type { AttemptEnd, Seen } from './attempt-end.ts';
+import { UnfitAnswer } from '../wire/errors.ts';
+import type { Lane, LaneFailure, LaneStep, LaneStream, Meter, Seen, StreamPosition } from '../wire/lane.ts';
+import type { AttemptEnd } from './attempt-end.ts';
 import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -199,14 +201,15 @@ export class Attempt implements UpstreamListener, ElasticListener {
       const { contentType } = this.#headers;
       this.#prove();
       if (!this.#generated) this.#options.onFirstContent();
-      const position = this.#position();
-      this.#end({ kind: 'complete', contentType, meter: stream.meter(), position, terminal: () => stream.terminal() });
+      const terminal = stream.terminal.bind(stream);
+      this.#end({ kind: 'complete', contentType, meter: this.#seen(), position: this.#position(), terminal });
       // Otherwise a client that is slow, or gone, would keep the connection to the provider.
       if (stream.early?.()) this.#handle?.abort();
       else this.#handle?.resume();
     } else if (step.state === 'failed') {
-      const { condition, message, kept } = step.failure ?? BROKEN;
-      this.#break(condition, message, kept);
+      const { condition, message, kept, owed } = step.failure ?? BROKEN;
+      if (owed) this.#fail(failureOfOwedAnswer(condition, message), this.#seen());
+      else this.#break(condition, message, kept);
     } else {
       this.#reach();
     }
@@ -321,17 +324,18 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #endWhole(): void {
     try {
-      const { body, meter } = this.#options.lane.whole(this.#collected.whole());
+      const { body, meter, sample } = this.#options.lane.whole(this.#collected.whole());
       this.#prove();
       this.#end({
         kind: 'complete',
         contentType: this.#headers.contentType || 'application/json',
-        meter,
+        meter: { ...meter, sample: sample ?? null },
         position: null,
         terminal: () => body,
       });
     } catch (error) {
-      if (error instanceof GatewayError) this.#break('upstream_error', error.message, error.kept);
+      if (error instanceof UnfitAnswer) this.#fail(failureOfOwedAnswer('upstream_error', error.message), error.meter);
+      else if (error instanceof GatewayError) this.#break('upstream_error', error.message, error.kept);
       else this.#break('upstream_error', 'The provider returned an answer that cannot be read.');
     }
   }
@@ -352,8 +356,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
     this.#fail(failureInAnswer(condition, redact(message, secrets), redact(kept, secrets)));
   }
 
-  #fail(failure: ProviderFailure): void {
-    const meter = this.#contentSent && this.#stream ? this.#seen() : null;
+  #fail(failure: ProviderFailure, owed: Seen | null = null): void {
+    const meter = owed ?? (this.#contentSent && this.#stream ? this.#seen() : null);
     this.#end({ kind: 'failed', ...failure, meter, position: this.#position() });
   }
 

@@ -15,11 +15,12 @@ import type {
   UsageRecord,
 } from '../ledger/port.ts';
 import type { RequestInfo } from '../wire/format.ts';
-import type { Meter } from '../wire/lane.ts';
+import { FORMATS } from '../wire/formats.ts';
+import { change } from '../wire/json/edit.ts';
+import type { Meter, Seen } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
 import type { Attempt } from './attempt.ts';
-import type { Seen } from './attempt-end.ts';
 import { carriedOutput, ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
@@ -210,11 +211,25 @@ export class Exchange implements InFlightExchange {
     };
   }
 
-  /** The last bytes of a complete answer, and what is to be stored of it. */
-  finish(bytes: Buffer): FinishedAnswer {
+  /** What a complete answer comes to where nobody has reported it: its client sees what it is charged for. */
+  async countUnreported(meter: Seen): Promise<TokenCounts | null> {
+    // What was cut short shows its usage already.
+    if (meter.reportedFinal || this.#cutShort) return null;
+    await this.#output.end(meter);
+    return usageOf(this.plan, meter, this.#output.tokens(meter)).tokens;
+  }
+
+  /** The last bytes of a complete answer, and what is to be stored of it. `counted`: what a whole answer shows as usage. */
+  finish(last: Buffer, counted: TokenCounts | null): FinishedAnswer {
+    const bytes = counted === null || this.info.stream ? last : this.#withUsage(last, counted);
     const { state } = this.plan.request;
     if (state === undefined) return { bytes, kept: null };
     return finishAnswer(state, { bytes, streamed: this.info.stream, provider: this.#provider }, this.policy.responses);
+  }
+
+  #withUsage(body: Buffer, tokens: TokenCounts): Buffer {
+    const usage = FORMATS[this.request.endpoint.format].writeTokens(tokens);
+    return change(body, [{ path: ['usage'], json: JSON.stringify(usage) }]);
   }
 
   /** `contentType` is that of a complete answer; null where there is none to be replayed. */

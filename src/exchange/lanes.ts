@@ -33,6 +33,8 @@ export interface LanesOptions {
   readonly likelyInputTokens: () => number;
   /** As `HostedToolContext` has it. */
   readonly usableModel: HostedToolContext['usableModel'];
+  /** The most tokens that the request can take. */
+  readonly tokensMax: () => number;
 }
 
 interface MadeLane {
@@ -113,13 +115,14 @@ export class Lanes {
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
-    const { request, model, mayBeCut, likelyInputTokens } = this.#options;
+    const { request, model, mayBeCut, likelyInputTokens, tokensMax } = this.#options;
     const from = FORMATS[this.#options.format];
     const to = FORMATS[target.format];
     const state = request.state?.answer;
     const lifetime = askedLifetime(priced.body);
     const unpricedLifetime = lifetime?.lifetime === 'long' && model.pricing.longCacheWrites ? null : lifetime;
-    const common = { publicModel: model.id, outputLimitField: provider.chatLimitField, likelyInputTokens, state };
+    const outputLimitField = provider.chatLimitField;
+    const common = { publicModel: model.id, outputLimitField, likelyInputTokens, tokensMax, state };
     if (from !== to) {
       const { reasoning } = model.capabilities;
       return translateLane({

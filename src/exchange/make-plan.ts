@@ -21,6 +21,7 @@ import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { growthOf } from './elastic-plan.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
+import { worstTokens } from './price.ts';
 import type { FormatEndpoint, ReadRequest, ValidRequest } from './request.ts';
 import { largestOutput, mayUse, modelRefused, whoseOutput } from './restrictions.ts';
 
@@ -107,6 +108,7 @@ export function makePlan(
       if (named instanceof GatewayError) throw named;
       return named;
     },
+    tokensMax: () => worstTokens(plan),
   });
   // A count is made of what the request holds, whether or not it could be sent.
   const reachable = endpoint.name === 'count_tokens' ? candidates : reachableTargets(candidates, catalog, lanes);
@@ -116,7 +118,7 @@ export function makePlan(
   if (model.contextWindow !== null && input.overflowTokens !== null) {
     return contextExceeded(endpoint, input.overflowTokens, model.contextWindow);
   }
-  return {
+  const plan: Plan = {
     request,
     model,
     targets: reachable,
@@ -130,6 +132,7 @@ export function makePlan(
     firstOutputTokens: elastic ? growth.firstOutputTokens : Number.MAX_SAFE_INTEGER,
     totalMs: totalMs(catalog, policy, reachable, info),
   };
+  return plan;
 }
 
 /** The targets that the request can be sent to; the refusal of the first one where there is none. */

@@ -3,11 +3,14 @@
 import type { Mode } from '../core/key.ts';
 import { costNanos, decimalCredits, PLAIN_TERMS } from '../core/money.ts';
 import { chargeTerms, type ReportedTerms } from '../core/price-terms.ts';
-import { NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
+import { inputTokens, NO_TOKENS, type TokenCounts, totalTokens, type Usage } from '../core/usage.ts';
 import { likelyOutput } from '../counting/output-count.ts';
 import { NO_COST_FIELDS } from '../wire/cost-fields.ts';
 import type { Meter } from '../wire/lane.ts';
 import type { Plan } from './plan.ts';
+
+/** OpenAI reads no shorter prompt from a cache ("Prompt caching" of its guides). */
+const CACHED_TOKENS_MIN = 1_024;
 
 export interface Charge {
   readonly usage: Usage;
@@ -51,7 +54,13 @@ export function chargeFor(
     amount: owed > held ? held : owed,
     costNanos: cost,
     providerCostNanos: costNanos(providerPricing, usage.tokens, providerTerms ?? PLAIN_TERMS),
-    flag: flagOf(mode, usage, owed, held, complete, terms?.unpriced ?? [], reported?.unusable ?? []),
+    flag: flagOf(mode, usage, owed, held, {
+      complete,
+      disbelieved: meter?.disbelieved,
+      cacheUnknown: mode === 'credit' && isCacheUnknown(plan, meter, usage),
+      unpriced: terms?.unpriced ?? [],
+      unusable: reported?.unusable ?? [],
+    }),
   };
 }
 
@@ -62,8 +71,19 @@ export function chargeFor(
 export function usageOf(plan: Plan, meter: Meter | null, outputTokens: number | null): Usage {
   if (meter?.reported && meter.reportedFinal) return { tokens: meter.reported, source: 'reported' };
   const counted = meter ? (outputTokens ?? likelyOutput(meter.outputBytes)) : 0;
-  const input: TokenCounts = meter?.reported ?? { ...NO_TOKENS, input: plan.input.likely };
+  const reported = meter?.reported ?? NO_TOKENS;
+  const input: TokenCounts = inputTokens(reported) > 0 ? reported : { ...NO_TOKENS, input: plan.input.likely };
   return { tokens: { ...input, output: Math.max(counted, input.output) }, source: 'counted' };
+}
+
+/**
+ * Whether the input may cost less than it is charged: providers read long prefixes from a cache, and only messages streams
+ * report that before their end.
+ */
+function isCacheUnknown({ model }: Plan, meter: Meter | null, { source, tokens }: Usage): boolean {
+  if (source === 'reported' || meter === null || tokens.input < CACHED_TOKENS_MIN) return false;
+  if (meter.reported !== null && inputTokens(meter.reported) > 0) return false;
+  return model.pricing.tiers.some(({ rates }) => rates.cacheRead < rates.input);
 }
 
 /** A field that the provider does not report has the value that was asked for. Null where only tokens count. */
@@ -73,24 +93,29 @@ function reportedTerms({ request }: Plan, meter: Meter | null): ReportedTerms | 
   return { calls: {}, ...reported, fields: { ...request.costFields.multipliers, ...reported?.fields } };
 }
 
-function flagOf(
-  mode: Mode,
-  usage: Usage,
-  owed: bigint,
-  held: bigint,
-  complete: boolean,
-  unpriced: readonly string[],
-  unusable: readonly string[],
-): string | null {
+interface Findings {
+  readonly complete: boolean;
+  readonly disbelieved: string | undefined;
+  readonly cacheUnknown: boolean;
+  readonly unpriced: readonly string[];
+  readonly unusable: readonly string[];
+}
+
+function flagOf(mode: Mode, usage: Usage, owed: bigint, held: bigint, findings: Findings): string | null {
+  const { complete, disbelieved, cacheUnknown, unpriced, unusable } = findings;
   const flags: string[] = [];
+  if (disbelieved !== undefined) {
+    flags.push(`the provider reported usage that cannot be (${disbelieved}); counted here`);
+  }
   if (owed > held) {
     const by = usage.source === 'reported' ? 'the provider reported' : 'was counted here';
     flags.push(
       `what ${by} comes to ${inUnit(mode, owed)}, more than the ${inUnit(mode, held)} held; the hold was charged`,
     );
-  } else if (usage.source === 'counted' && complete) {
+  } else if (usage.source === 'counted' && complete && disbelieved === undefined) {
     flags.push('the provider reported no usable usage; counted here');
   }
+  if (cacheUnknown) flags.push('the input is charged at its full price: nobody reported how much of it was cached');
   if (unpriced.length > 0) flags.push(`no price for ${unpriced.join(', ')}: charged without`);
   if (unusable.length > 0) flags.push(`not usable in the provider's report: ${unusable.join(', ')}`);
   return flags.length === 0 ? null : flags.join('; ');

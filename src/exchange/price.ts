@@ -51,6 +51,11 @@ export function holdFor(mode: Mode, plan: Plan, outputTokens: number): bigint {
   return worst(mode, plan, plan.input.high * runsOf(plan), outputTokens);
 }
 
+/** The most tokens that the request can take; only hosted tools that run add to it. */
+export function worstTokens(plan: Plan): number {
+  return plan.input.high * runsOf(plan) + plan.outputLimit * answersOf(plan);
+}
+
 /** How often the output limit may be used up. */
 function answersOf(plan: Plan): number {
   return plan.request.info.choices * runsOf(plan);

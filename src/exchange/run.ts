@@ -79,7 +79,8 @@ async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<Attemp
 /** SETTLE, then the last byte. */
 async function settleComplete(exchange: Exchange, end: Complete): Promise<void> {
   const { response } = exchange;
-  const { bytes: terminal, kept } = exchange.finish(end.terminal());
+  const counted = end.meter.reportedFinal ? null : await exchange.countUnreported(end.meter);
+  const { bytes: terminal, kept } = exchange.finish(end.terminal(counted), counted);
   exchange.recorder?.add(terminal);
   try {
     exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType, kept));
@@ -111,7 +112,12 @@ async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Com
           : end.message;
       return fail(
         exchange,
-        new GatewayError(end.condition, { message, kept: end.kept, retryAfterS: end.retryAfterS ?? undefined }),
+        new GatewayError(end.condition, {
+          message,
+          kept: end.kept,
+          retryAfterS: end.retryAfterS ?? undefined,
+          billed: end.meter !== null,
+        }),
         end.position,
       );
     }

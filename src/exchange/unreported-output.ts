@@ -1,8 +1,7 @@
 /** The output of an exchange that nobody has reported: what could be seen by its text, what could not by its time. */
 import type { RequestRecord } from '../core/request-record.ts';
 import { OutputCount } from '../counting/output-count.ts';
-import type { Meter } from '../wire/lane.ts';
-import type { Seen } from './attempt-end.ts';
+import type { Meter, Seen } from '../wire/lane.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { Plan } from './plan.ts';

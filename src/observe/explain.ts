@@ -210,7 +210,7 @@ function money(view: RequestView): string {
       : ` for ${usage.input} input${cached === 0 ? '' : ` and ${cached} cached`} and ${usage.output} output tokens, ${
           usage.source === 'reported'
             ? 'as the provider reported'
-            : 'counted here because the provider did not report them'
+            : 'counted here because the provider reported nothing usable'
         }`;
   const cost =
     view.provider_cost_nanos === null ? '' : ` The provider asks ${credits(view.provider_cost_nanos)} for it.`;

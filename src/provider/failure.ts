@@ -122,6 +122,11 @@ export function failureInAnswer(condition: Condition, message: string, kept = me
   return { ...UNHEALTHY, condition, message, kept, retry, retryAfterS: null };
 }
 
+/** An answer that is owed though it is not what the request asked for: nobody else is asked, and nothing counts against the target. */
+export function failureOfOwedAnswer(condition: Condition, message: string): ProviderFailure {
+  return { ...OWN_WORDS, condition, message, kept: message, retry: 'never', unhealthy: false, retryAfterS: null };
+}
+
 export function failureOfTransport(transport: TransportFailure): ProviderFailure {
   const message = `${transport.message.charAt(0).toUpperCase()}${transport.message.slice(1)}.`;
   const { detail = null } = transport;

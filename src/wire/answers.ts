@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import { type JsonObject, parseJson } from '../lib/json.ts';
-import { broken } from './errors.ts';
+import { broken, UnfitAnswer } from './errors.ts';
 import type { WireFormat } from './format.ts';
-import type { Lane } from './lane.ts';
-import { OutputSample } from './output-sample.ts';
+import type { Lane, Seen } from './lane.ts';
+import { OutputSample, sampleOf } from './output-sample.ts';
 import { type AnswerState, echoedRequest } from './responses/answer-state.ts';
 import { AnswerFilter } from './translate/answer-filter.ts';
 import { TranslateStream, TurnMeter } from './translate/stream.ts';
@@ -19,6 +19,8 @@ export interface AnswerOptions {
   readonly publicModel: string;
   /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
   readonly likelyInputTokens?: (() => number) | undefined;
+  /** The most tokens that the request can take; without a bound by default. */
+  readonly tokensMax?: (() => number) | undefined;
   readonly nowS?: (() => number) | undefined;
   /** The id for answers whose provider gives none. */
   readonly answerId?: string | undefined;
@@ -67,20 +69,38 @@ export function answersThrough(request: AnswersRequest): Answers {
     whole(answer) {
       const parsed = parseJson(answer.toString());
       if (parsed === undefined) broken('it is not JSON.');
-      const meter = new TurnMeter(null);
-      const answerFilter = filter();
-      const events: TurnEvent[] = [];
-      for (const event of target.readBody(parsed)) {
+      const turnMeter = new TurnMeter(null, request.tokensMax);
+      const read = target.readBody(parsed);
+      for (const event of read) {
         if (event.type === 'failure') {
           const { condition, message, kept } = readFailure(event.error, true);
           throw new GatewayError(condition, { message, kept });
         }
-        meter.take(event);
-        events.push(...answerFilter.apply(event));
+        turnMeter.take(event);
       }
-      return { body: Buffer.from(JSON.stringify(client.writeBody(events, context()))), meter: meter.read() };
+      const meter = turnMeter.read();
+      const sample = meter.reportedFinal ? null : sampleOf(textsOf(read));
+      const events = filtered(read, filter(), { ...meter, sample });
+      return { body: Buffer.from(JSON.stringify(client.writeBody(events, context()))), meter, sample };
     },
     stream: () =>
-      new TranslateStream(target.reader(), client.writer(context()), filter(), new TurnMeter(new OutputSample())),
+      new TranslateStream(
+        target.reader(),
+        client.writer(context()),
+        filter(),
+        new TurnMeter(new OutputSample(), request.tokensMax),
+      ),
   };
+}
+
+function filtered(events: readonly TurnEvent[], filter: AnswerFilter, owed: Seen): TurnEvent[] {
+  try {
+    return events.flatMap((event) => (event.type === 'unread' ? [] : filter.apply(event)));
+  } catch (error) {
+    throw error instanceof UnfitAnswer ? new UnfitAnswer(error.message, owed) : error;
+  }
+}
+
+function* textsOf(events: readonly TurnEvent[]): Generator<string> {
+  for (const event of events) if ('text' in event) yield event.text;
 }

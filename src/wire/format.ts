@@ -1,5 +1,6 @@
 /** A format module: what the gateway must know of one wire format to bill it, to pass it through and to translate it. */
 import type { Format } from '../core/endpoints.ts';
+import type { TokenCounts } from '../core/usage.ts';
 import type { Json, JsonObject } from '../lib/json.ts';
 import type { OptionalFields } from './json/omit-nulls.ts';
 import type { Layout } from './json/scan.ts';
@@ -91,6 +92,8 @@ export interface WireFormat {
   /** The hub → the client's answer, streamed or whole. */
   writer(context: AnswerContext): EventWriter;
   writeBody(events: readonly TurnEvent[], context: AnswerContext): object;
+  /** What an answer shows as its usage. */
+  writeTokens(tokens: TokenCounts): object;
 }
 
 export interface PassthroughRequest {
@@ -108,6 +111,8 @@ export interface PassthroughRequest {
   readonly mayBeCut?: boolean | undefined;
   /** The estimated input, for usage that must be shown before the provider reports it; 0 by default. */
   readonly likelyInputTokens?: (() => number) | undefined;
+  /** The most tokens that the request can take; without a bound by default. */
+  readonly tokensMax?: (() => number) | undefined;
   /** What a response says of the state that the gateway keeps; left as the provider says it by default. */
   readonly state?: AnswerState | undefined;
   /** Whether the provider may store the answer; it is asked not to by default. */

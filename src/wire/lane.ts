@@ -30,7 +30,8 @@ export interface Lane {
   requestBody(order: UpstreamParams): BodyBytes;
   /**
    * Reads a complete unstreamed 2xx answer and returns what the client gets.
-   * Throws `GatewayError('upstream_error')` where the bytes are not an answer of the target's format.
+   * Throws `GatewayError('upstream_error')` where the bytes are not an answer of the target's format, and `UnfitAnswer`
+   * where they are not what the client asked for.
    */
   whole(answer: Buffer): WholeAnswer;
   /** One per attempt. */
@@ -45,6 +46,8 @@ export interface LaneWithWarnings extends Lane {
 export interface WholeAnswer {
   readonly body: Buffer;
   readonly meter: Meter;
+  /** As a stream has it; only where nobody has reported tokens that can be. */
+  readonly sample?: OutputSample | null;
 }
 
 /** What the meter saw; metering is a return value of the lane, not a side effect. */
@@ -56,10 +59,17 @@ export interface Meter {
    * after that, `reported` holds the input that is known, and its output is not to be trusted.
    */
   readonly reportedFinal: boolean;
+  /** Why a report of the provider is not charged by: it cannot be. */
+  readonly disbelieved?: string | undefined;
   /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
   readonly outputBytes: number;
   /** What else the answer says that its price depends on; absent where it says nothing. */
   readonly terms?: ReportedTerms;
+}
+
+/** What the meter has seen, and the beginning of the text that it has seen, if that may have to be counted. */
+export interface Seen extends Meter {
+  readonly sample?: OutputSample | null;
 }
 
 /**
@@ -83,8 +93,11 @@ export interface LaneStream {
   letOut(): LaneStep;
   /** The upstream closed its body cleanly. After it, `state` is never `open`. */
   end(): LaneStep;
-  /** The bytes that complete the answer for the client. Only when the state is `complete`; called once. */
-  terminal(): Buffer;
+  /**
+   * The bytes that complete the answer for the client. Only when the state is `complete`; called once. `counted`: what the
+   * answer comes to where nobody has reported it; the client sees that as its usage.
+   */
+  terminal(counted?: TokenCounts | null): Buffer;
   meter(): Meter;
   /** The beginning of the generated text, to be counted where nobody reports its tokens. */
   sample?(): OutputSample | null;
@@ -125,6 +138,8 @@ export interface LaneFailure {
   readonly message: string;
   /** What may be kept of the message where it has words of the provider, which can quote the conversation. */
   readonly kept?: string | undefined;
+  /** The provider has done its part: the answer is owed, and nothing is held against the target. */
+  readonly owed?: boolean;
 }
 
 /** Two steps as one. */

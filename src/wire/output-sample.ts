@@ -35,6 +35,12 @@ export class OutputSample {
     this.#length += length;
   }
 
+  /** Text beside what `addEscaped` adds. */
+  addUnescaped(text: string): void {
+    const escaped = Buffer.from(JSON.stringify(text.slice(0, BYTES_MAX)).slice(1, -1)).toString('latin1');
+    this.addEscaped(escaped, 0, escaped.length);
+  }
+
   addText(text: string): void {
     // A character has three bytes at most; a pair of them four.
     const length = Math.min(text.length * 3, BYTES_MAX - this.#length);
@@ -77,4 +83,14 @@ export class OutputSample {
     this.#bytes.copy(larger, 0, 0, this.#length);
     this.#bytes = larger;
   }
+}
+
+/** The sample of texts that are all there. */
+export function sampleOf(texts: Iterable<string>): OutputSample {
+  const sample = new OutputSample();
+  for (const text of texts) {
+    if (sample.full) break;
+    sample.addText(text);
+  }
+  return sample;
 }

@@ -55,6 +55,12 @@ export class TermsReport {
     }
   }
 
+  /** Whether the provider says that it has called a hosted tool, or was seen to. */
+  get anyCalls(): boolean {
+    if (this.#seen !== null) return true;
+    return this.#reported !== null && Object.values(this.#reported.calls).some((calls) => calls > 0);
+  }
+
   /** The member of a meter. */
   member(): { terms?: ReportedTerms } {
     if (this.#reported === null && this.#seen === null) return {};

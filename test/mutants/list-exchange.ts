@@ -132,9 +132,14 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     tests: [['test/unit/core/money.test.ts']],
   },
   {
+    name: 'an answer that is owed and unfit is given away',
+    edits: [['exchange/attempt.ts', 'const meter = owed ?? (', 'const meter = (owed && null) ?? (']],
+    tests: [['test/gateway/upstream/json-mode.test.ts', 'whole']],
+  },
+  {
     name: 'a charge beyond the hold is not flagged',
     edits: [['exchange/meter.ts', 'if (owed > held) {', 'if (owed < 0n) {']],
-    tests: [[HOLDS, 'the hold is charged and the difference is flagged']],
+    tests: [['test/unit/exchange/meter.test.ts', 'is flagged']],
   },
   {
     name: 'settle before the last byte: nothing waits for the charge',

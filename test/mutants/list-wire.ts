@@ -108,7 +108,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'wire/chat/observe.ts',
-        'return this.#openChoices(frame, edits, before);',
+        'return this.#openChoices(frame, edits, before, patches);',
         "void [this.#openChoices, before];\n      return 'event';",
       ],
     ],
@@ -191,6 +191,32 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     tests: [[BROKEN, '[F18]']],
   },
   {
+    name: 'a report of no output beside content is believed',
+    edits: [['wire/reported-usage.ts', 'tokens.output === 0 && outputBytes > 0', 'tokens.output < 0']],
+    tests: [['test/gateway/upstream/impossible-usage.test.ts', 'no output beside content']],
+  },
+  {
+    name: 'usage that was counted is not shown in a stream that passes',
+    edits: [
+      [
+        'wire/passthrough/passthrough.ts',
+        'return counted === null ? bytes : this.#observer.showUsage(bytes, counted);',
+        'return counted === null ? bytes : bytes;',
+      ],
+    ],
+    tests: [['test/gateway/upstream/impossible-usage.test.ts', 'sees what was counted (streamed)']],
+  },
+  {
+    name: 'text in unknown members of a delta is free',
+    edits: [['wire/chat/observe.ts', 'if (known || !isNotText(scanner.key())) this', 'if (known) this']],
+    tests: [['test/unit/wire/every-delta.test.ts', '[F48]']],
+  },
+  {
+    name: 'reasoning that a server sends twice counts twice',
+    edits: [['wire/chat/observe.ts', 'if (this.#reasoningBytes === this.#reasoningMost) {', 'if (true) {']],
+    tests: [['test/unit/wire/every-delta.test.ts', 'reasoning']],
+  },
+  {
     name: 'hostile JSON: a member given twice is accepted',
     edits: [
       [
@@ -219,7 +245,10 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a tool call’s arguments are not counted as output',
-    edits: [['wire/chat/observe.ts', "      scanner.keyIs('arguments') ||\n", '']],
+    edits: [
+      ['wire/chat/observe.ts', " || scanner.keyIs('arguments');", ';'],
+      ['wire/generated-text.ts', "'b64_json'", "'b64_json', 'arguments'"],
+    ],
     tests: [['test/unit/wire/passthrough/stream.test.ts'], ['test/unit/wire/passthrough/frame-template.test.ts']],
   },
   {

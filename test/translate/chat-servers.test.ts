@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { JsonObject } from '../../src/lib/json.ts';
 import { chunk, data, events, objects } from './answer-helpers.ts';
-import { lane, MINIMAL, runStream } from './run-lane.ts';
+import { said } from './content.ts';
+import { lane, MINIMAL, runStream, runWhole, upstreamBody } from './run-lane.ts';
 import { accumulate } from './sdk.ts';
 
 describe('chat streams of other servers', () => {
@@ -38,7 +40,7 @@ describe('chat streams of other servers', () => {
       chunk({}, 'tool_calls'),
     ].join('');
     const run = runStream(lane('messages', 'chat', messages), upstream);
-    const order = events(run.text)
+    const order = events(run.text + run.terminal)
       .map((event) => event.type)
       .filter((type) => type !== 'content_block_delta');
     assert.deepEqual(order, [
@@ -48,6 +50,7 @@ describe('chat streams of other servers', () => {
       'content_block_start',
       'content_block_stop',
       'message_delta',
+      'message_stop',
     ]);
   });
 
@@ -82,6 +85,75 @@ describe('chat streams of other servers', () => {
         ['b', 'g', {}],
       ]);
       assert.equal(final.stop_reason, 'tool_use');
+    }
+  });
+
+  test('thinking in parts of the content is reasoning, whole and streamed, and comes back as such', async () => {
+    const thinking = (text: string): JsonObject => ({
+      type: 'thinking',
+      thinking: [{ type: 'text', text }],
+      closed: true,
+    });
+    const content = [
+      thinking('Let me '),
+      thinking('see.'),
+      { type: 'text', text: 'It is ' },
+      { type: 'text', text: '42.' },
+    ];
+    const upstream = [
+      ...content.map((part) => chunk({ content: [part] })),
+      chunk({ content: '' }, 'stop'),
+      data({ id: 'c1', choices: [], usage: { prompt_tokens: 5, completion_tokens: 6 } }),
+      'data: [DONE]\n\n',
+    ].join('');
+    const whole = {
+      id: 'c1',
+      choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 5, completion_tokens: 6 },
+    };
+    for (const from of ['messages', 'responses'] as const) {
+      const run = runStream(lane(from, 'chat', { ...MINIMAL[from], stream: true }), upstream);
+      const { body } = runWhole(lane(from, 'chat', MINIMAL[from]), whole);
+      for (const answer of [await accumulate(from, run.text + run.terminal), body]) {
+        const { text, thinking: thought } = said(from, answer);
+        assert.equal(text, 'It is 42.');
+        // Blocks of reasoning are paragraphs of their own in a whole answer.
+        assert.equal(thought.replaceAll('\n', ''), 'Let me see.');
+      }
+    }
+    const sent = upstreamBody('chat', 'messages', {
+      ...MINIMAL.chat,
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: [thinking('Hm.'), { type: 'text', text: 'Yes?' }] },
+        { role: 'user', content: 'Go on' },
+      ],
+    });
+    assert.doesNotMatch(JSON.stringify(sent.messages), /Hm\./);
+    assert.match(JSON.stringify(sent.messages), /Yes\?/);
+  });
+
+  test('chunks without choices, before, between and behind the others, change nothing', async () => {
+    const none = (more: object = {}): string => data({ id: 'c1', created: 1, model: 'up', choices: [], ...more });
+    const upstream = [
+      none({ prompt_filter_results: [{ prompt_index: 0 }] }),
+      chunk({ role: 'assistant', content: 'It ' }),
+      none({ usage: null }),
+      chunk({ content: 'is.' }),
+      chunk({}, 'stop'),
+      none(),
+      'data: [DONE]\n\n',
+    ].join('');
+    for (const from of ['messages', 'responses', 'chat'] as const) {
+      const run = runStream(lane(from, 'chat', { ...MINIMAL[from], stream: true }), upstream);
+      assert.equal(run.failure, null);
+      assert.equal(said(from, await accumulate(from, run.text + run.terminal)).text, 'It is.');
+    }
+  });
+
+  test('a whole answer without choices is none', () => {
+    for (const from of ['messages', 'responses', 'chat'] as const) {
+      assert.throws(() => runWhole(lane(from, 'chat', MINIMAL[from]), { id: 'c1', choices: [] }), /provider/i);
     }
   });
 

@@ -10,12 +10,14 @@ import { takenByChat } from '../translate/stop-sequences.ts';
 import { chatFailureFrames } from './failure.ts';
 import { chatFromTurn } from './from-turn.ts';
 import { ChatLengthEnding } from './length-ending.ts';
-import { ChatObserver, chatWholeMeter, isChatAnswer } from './observe.ts';
+import { ChatObserver } from './observe.ts';
 import { chatOptionalFields } from './optional-fields.ts';
 import { readChatBody } from './read-body.ts';
 import { ChatReader } from './reader.ts';
 import { chatToTurn } from './to-turn.ts';
+import { writeChatTokens } from './tokens.ts';
 import { validateChat } from './validate-request.ts';
+import { chatAnswerTexts, chatWholeMeter, isChatAnswer } from './whole-meter.ts';
 import { writeChatBody } from './write-body.ts';
 import { ChatWriter } from './writer.ts';
 
@@ -32,7 +34,8 @@ const passthrough: PassthroughFormat = {
     return changes;
   },
   isAnswer: isChatAnswer,
-  wholeMeter: (answer, { body }) => chatWholeMeter(answer, isObject(body.web_search_options)),
+  texts: chatAnswerTexts,
+  wholeMeter: (answer, { body, tokensMax }) => chatWholeMeter(answer, isObject(body.web_search_options), tokensMax),
   observer: (request) =>
     new RepeatAware(
       new ChatObserver({
@@ -40,6 +43,7 @@ const passthrough: PassthroughFormat = {
         usageAsked: asksForUsage(request.body),
         choices: request.info.choices,
         searches: isObject(request.body.web_search_options),
+        tokensMax: request.tokensMax,
       }),
     ),
   lengthEnding: ({ publicModel, body }) => new ChatLengthEnding(publicModel, asksForUsage(body)),
@@ -63,6 +67,7 @@ export const chatFormat: WireFormat = {
   readBody: readChatBody,
   writer: (context) => new ChatWriter(context),
   writeBody: writeChatBody,
+  writeTokens: writeChatTokens,
 };
 
 /** The limit goes into the one field that the target knows; a client may have used either. */

@@ -1,6 +1,7 @@
 /** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isChatReasoning, isNotText } from '../generated-text.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -11,13 +12,15 @@ import {
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { rewriteEvents } from '../passthrough/rewrite-events.ts';
 import { TermsReport } from '../reported-terms.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { dataIs, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
-import { readChatTerms, readChatTokens } from './tokens.ts';
+import { readChatTerms, readChatTokens, SEARCH, writeChatTokens } from './tokens.ts';
+import { chatCommon, chatUsageFrame } from './usage-frame.ts';
 
 export interface ChatObserverOptions {
   readonly publicModel: string;
@@ -26,21 +29,22 @@ export interface ChatObserverOptions {
   readonly choices: number;
   /** Whether the request asks for a web search, which this format has no count of. */
   readonly searches?: boolean;
+  /** The most tokens that the request can take. */
+  readonly tokensMax?: (() => number) | undefined;
 }
 
 const CLOSING = Buffer.from('data: [DONE]\n\n');
 const EMPTY_CONTENT = Buffer.from('""');
 const CONTENT_MEMBER = Buffer.from('"content":""');
 const ROLE_MEMBER = Buffer.from('"role":"assistant"');
+const NULL = Buffer.from('null');
 const COMMA = Buffer.from(',');
 const CLOSE_BRACE = 0x7d;
 const CLOSE_BRACKET = 0x5d;
 
-/** A model that takes `web_search_options` searches once for each answer. */
-const SEARCH = 'web_search';
-
-/** The depth of the members of a choice. */
+/** The depth of the members of a choice, and of those of its delta. */
 const CHOICE_DEPTH = 3;
+const DELTA_DEPTH = 4;
 
 export class ChatObserver implements TemplatableObserver {
   readonly closing = CLOSING;
@@ -52,21 +56,31 @@ export class ChatObserver implements TemplatableObserver {
   readonly #scanner = new MemberScanner();
   readonly #openedChoices = new Set<number>();
   readonly #terms = new TermsReport();
+  #sendsMessages = false;
   #finishes = 0;
-  #reported: TokenCounts | null = null;
-  #reportedFinal = false;
+  readonly #reported: ReportedUsage;
+  /** What every chunk repeats. */
+  #common: JsonObject = {};
 
   // What the scan of the current frame found.
   #hasChoices = false;
   #emptyChoices = false;
   #usage = false;
+  #usageStart = 0;
   #error = false;
   #code = false;
   #message = false;
+  /** The scan is within a delta, and within reasoning of it. */
+  #inDelta = false;
+  #inReasoning = false;
+  /** Bytes of reasoning in the current member of the delta, and the most in one of them: servers repeat it in several. */
+  #reasoningBytes = 0;
+  #reasoningMost = 0;
 
   constructor(options: ChatObserverOptions) {
     this.#options = options;
     this.#model = new PublicModel(options.publicModel);
+    this.#reported = new ReportedUsage(options.tokensMax);
     if (options.searches) this.#terms.called(SEARCH);
   }
 
@@ -76,8 +90,7 @@ export class ChatObserver implements TemplatableObserver {
 
   meter(): Meter {
     return {
-      reported: this.#reported,
-      reportedFinal: this.#reportedFinal,
+      ...this.#reported.members(),
       outputBytes: this.output.bytes,
       ...this.#terms.member(),
     };
@@ -102,9 +115,12 @@ export class ChatObserver implements TemplatableObserver {
     if (this.#usage && (this.#emptyChoices || !this.#hasChoices)) {
       return this.#options.usageAsked ? 'hold' : 'drop';
     }
+    // The client does not get figures that cannot be; what was counted instead comes with the end.
+    const patches = this.#usage && this.#reported.disbelieved ? [this.#withoutUsage(frame)] : [];
     if (this.#openedChoices.size < this.#options.choices && !this.#emptyChoices) {
-      return this.#openChoices(frame, edits, before);
+      return this.#openChoices(frame, edits, before, patches);
     }
+    if (patches.length > 0) addInOrder(edits, before, patches, this.#model, this.#scanner, frame);
     this.plainDelta = !this.#usage && !this.#emptyChoices && this.#finishes === finishes;
     return 'event';
   }
@@ -142,16 +158,19 @@ export class ChatObserver implements TemplatableObserver {
     this.#error = false;
     this.#code = false;
     this.#message = false;
+    this.#inDelta = false;
     this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
-      else if (scanner.isString && scanner.topIs('choices')) this.#scanString(scanner);
+      else if (scanner.depth === CHOICE_DEPTH) this.#scanChoice(scanner);
+      else if (this.#inDelta) this.#scanDelta(scanner);
     }
     scanner.release();
   }
 
   #scanTop(scanner: MemberScanner, edits: EditList): void {
+    this.#inDelta = false;
     if (scanner.keyIs('model')) {
       this.#model.put(scanner, edits);
     } else if (scanner.keyIs('choices')) {
@@ -160,6 +179,7 @@ export class ChatObserver implements TemplatableObserver {
       this.#emptyChoices = this.#hasChoices && scanner.text.charCodeAt(inner) === CLOSE_BRACKET;
     } else if (scanner.keyIs('usage')) {
       this.#usage = scanner.opensWith(OPEN_BRACE);
+      this.#usageStart = scanner.valueStart;
     } else if (scanner.keyIs('error')) {
       this.#error ||= isErrorValue(scanner);
     } else if (scanner.keyIs('object') || scanner.keyIs('type')) {
@@ -173,35 +193,90 @@ export class ChatObserver implements TemplatableObserver {
     }
   }
 
-  #scanString(scanner: MemberScanner): void {
-    if (scanner.depth === CHOICE_DEPTH) {
-      if (scanner.keyIs('finish_reason') && !scanner.stringIs('')) this.#finishes++;
-    } else if (
-      scanner.keyIs('content') ||
-      scanner.keyIs('arguments') ||
-      scanner.keyIs('reasoning_content') ||
-      scanner.keyIs('reasoning') ||
-      scanner.keyIs('refusal') ||
-      scanner.keyIs('input')
-    ) {
-      this.output.count(scanner);
+  #scanChoice(scanner: MemberScanner): void {
+    this.#inDelta = (scanner.keyIs('delta') || this.#isOnlyMessage(scanner)) && scanner.topIs('choices');
+    this.#inReasoning = false;
+    this.#reasoningMost = 0;
+    if (!scanner.isString) return;
+    if (this.#inDelta) this.output.count(scanner);
+    else if (scanner.keyIs('finish_reason') && scanner.topIs('choices') && !scanner.stringIs('')) this.#finishes++;
+  }
+
+  /** Some servers end with the whole message; where no text came before it, messages are all that there is. */
+  #isOnlyMessage(scanner: MemberScanner): boolean {
+    if (!scanner.keyIs('message')) return false;
+    this.#sendsMessages ||= this.output.bytes === 0;
+    return this.#sendsMessages;
+  }
+
+  #scanDelta(scanner: MemberScanner): void {
+    if (scanner.depth === DELTA_DEPTH) this.#enterMember(scanner);
+    const { isString } = scanner;
+    if (this.#inReasoning) {
+      if (isString) this.#countReasoning(scanner);
+      else if (isNotText(scanner.key())) scanner.skip();
+    } else if (isString) {
+      const known = scanner.keyIs('content') || scanner.keyIs('arguments');
+      if (known || !isNotText(scanner.key())) this.output.count(scanner);
+    } else if (scanner.opensWith(OPEN_BRACE) && (scanner.keyIs('arguments') || scanner.keyIs('input'))) {
+      this.#countObject(scanner);
+    } else if (isNotText(scanner.key())) {
+      scanner.skip();
     }
+  }
+
+  #enterMember(scanner: MemberScanner): void {
+    this.#inReasoning = !scanner.keyIs('content') && !scanner.keyIs('tool_calls') && isChatReasoning(scanner.key());
+    this.#reasoningBytes = 0;
+  }
+
+  #countReasoning(scanner: MemberScanner): void {
+    if (scanner.depth > DELTA_DEPTH && isNotText(scanner.key())) return;
+    const { output } = this;
+    if (this.#reasoningBytes === this.#reasoningMost) {
+      const before = output.bytes;
+      output.count(scanner);
+      this.#reasoningBytes += output.bytes - before;
+    } else {
+      this.#reasoningBytes += output.countBeyond(scanner, this.#reasoningMost - this.#reasoningBytes);
+    }
+    this.#reasoningMost = Math.max(this.#reasoningMost, this.#reasoningBytes);
+  }
+
+  /** Arguments that are not text but JSON. */
+  #countObject(scanner: MemberScanner): void {
+    const json = Buffer.from(scanner.valueText(), 'latin1').toString();
+    if (json.length > '{}'.length) this.output.add(json);
+    scanner.skip();
   }
 
   #report(frame: FrameView): void {
     const chunk = parsedData(frame);
-    this.#reported = isObject(chunk) ? readChatTokens(chunk.usage) : null;
-    if (isObject(chunk)) this.#terms.take(readChatTerms(chunk));
-    this.#reportedFinal = this.#reported !== null && (this.finished || this.#emptyChoices || !this.#hasChoices);
+    if (!isObject(chunk)) return;
+    this.#terms.take(readChatTerms(chunk));
+    const final = this.finished || this.#emptyChoices || !this.#hasChoices;
+    this.#reported.take(readChatTokens(chunk.usage), final, this.output.bytes, this.#terms.anyCalls);
+  }
+
+  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {
+    if (!this.#options.usageAsked) return terminal;
+    let shown = false;
+    const rewritten = rewriteEvents(terminal, (chunk) => {
+      if (!isObject(chunk.usage)) return null;
+      shown = true;
+      return { ...chunk, usage: writeChatTokens(tokens) };
+    });
+    if (shown) return rewritten;
+    return Buffer.concat([Buffer.from(chatUsageFrame(this.#common, this.#options.publicModel, tokens)), terminal]);
   }
 
   /** The first delta of every choice must carry the role and empty content (or content of its own). */
-  #openChoices(frame: FrameView, edits: EditList, before: number): Verdict {
+  #openChoices(frame: FrameView, edits: EditList, before: number, patches: Patch[]): Verdict {
     const chunk = parsedData(frame);
     if (!isObject(chunk)) return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
     this.#terms.take(readChatTerms(chunk));
     const wanted = (arrayAt(chunk, 'choices') ?? []).map((choice) => this.#isFirst(choice));
-    const patches: [start: number, end: number, text: Buffer][] = [];
+    if (this.#openedChoices.size === 0) this.#common = chatCommon(chunk);
     const scanner = this.#scanner;
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     let ordinal = -1;
@@ -216,6 +291,11 @@ export class ChatObserver implements TemplatableObserver {
     return 'event';
   }
 
+  #withoutUsage(frame: FrameView): Patch {
+    const end = valueEnd(frame.text, this.#usageStart, frame.dataEnd);
+    return [this.#usageStart, end === -1 ? this.#usageStart : end, NULL];
+  }
+
   #isFirst(choice: Json): boolean {
     const index = isObject(choice) && typeof choice.index === 'number' ? choice.index : 0;
     if (this.#openedChoices.has(index)) return false;
@@ -224,16 +304,19 @@ export class ChatObserver implements TemplatableObserver {
   }
 }
 
+type Patch = [start: number, end: number, text: Buffer];
+
 /** Edits must come in ascending order, and `model` may stand behind the choices: they are collected once more. */
 function addInOrder(
   edits: EditList,
   before: number,
-  patches: [start: number, end: number, text: Buffer][],
+  patches: Patch[],
   model: PublicModel,
   scanner: MemberScanner,
   frame: FrameView,
 ): void {
   edits.cut(before);
+  patches.sort(([one], [other]) => one - other);
   let next = 0;
   const putUntil = (offset: number): void => {
     for (let patch = patches[next]; patch !== undefined && patch[0] < offset; patch = patches[++next]) {
@@ -250,7 +333,7 @@ function addInOrder(
 }
 
 /** What the delta object at `start` lacks of a first delta. */
-function deltaPatches(text: string, start: number, end: number): [number, number, Buffer][] {
+function deltaPatches(text: string, start: number, end: number): Patch[] {
   const scanner = new MemberScanner();
   const deltaEnd = valueEnd(text, start, end);
   scanner.begin(text, start, deltaEnd === -1 ? end : deltaEnd);
@@ -268,41 +351,11 @@ function deltaPatches(text: string, start: number, end: number): [number, number
   const missing: Buffer[] = [];
   if (!hasRole) missing.push(ROLE_MEMBER);
   if (!hasContent) missing.push(...(missing.length > 0 ? [COMMA] : []), CONTENT_MEMBER);
-  const patches: [number, number, Buffer][] = [];
+  const patches: Patch[] = [];
   if (missing.length > 0) {
     const empty = text.charCodeAt(skipSpace(text, start + 1)) === CLOSE_BRACE;
     patches.push([start + 1, start + 1, Buffer.concat(empty ? missing : [...missing, COMMA])]);
   }
   if (nullContent !== null) patches.push([nullContent, nullContent + 4, EMPTY_CONTENT]);
   return patches;
-}
-
-export function isChatAnswer(answer: JsonObject): boolean {
-  return Array.isArray(answer.choices) && (answer.error === undefined || answer.error === null);
-}
-
-export function chatWholeMeter(answer: JsonObject, searches: boolean): Meter {
-  const reported = readChatTokens(answer.usage);
-  let outputBytes = 0;
-  for (const choice of arrayAt(answer, 'choices') ?? []) {
-    const message = isObject(choice) ? objectAt(choice, 'message') : undefined;
-    if (message !== undefined) outputBytes += messageBytes(message);
-  }
-  const terms = new TermsReport();
-  if (searches) terms.called(SEARCH);
-  terms.take(readChatTerms(answer));
-  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
-}
-
-function messageBytes(message: JsonObject): number {
-  let bytes =
-    textBytes(message.content) +
-    textBytes(message.reasoning_content) +
-    textBytes(message.reasoning) +
-    textBytes(message.refusal);
-  for (const call of arrayAt(message, 'tool_calls') ?? []) {
-    if (!isObject(call)) continue;
-    bytes += textBytes(objectAt(call, 'function')?.arguments) + textBytes(objectAt(call, 'custom')?.input);
-  }
-  return bytes;
 }

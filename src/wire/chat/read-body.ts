@@ -1,7 +1,8 @@
 /** A whole chat completion → events of the hub. */
-import { isObject, type Json, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { TurnEvent } from '../translate/turn.ts';
+import { type ChatPiece, readContent } from './read-content.ts';
 import { chatAnnotation, chatFailure, finishOf, readLogprobs } from './reader.ts';
 import { readChatTerms, readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
@@ -22,40 +23,41 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
     },
   ];
   let nextKey = 0;
-  const reasoning = stringAt(message, 'reasoning_content') ?? stringAt(message, 'reasoning');
-  if (reasoning) {
+  const logprobs = typeof message.content === 'string' ? readLogprobs(choice) : undefined;
+  let refused = false;
+  for (const { kind, text } of blocksOf(message)) {
+    if (kind === 'unread') {
+      events.push({ type: 'unread', text });
+      continue;
+    }
     const key = nextKey++;
-    events.push({ type: 'reasoning-start', key, origin: 'chat' });
-    events.push({ type: 'reasoning-delta', key, text: reasoning, paragraph: 0 }, { type: 'reasoning-end', key });
-  }
-  const content = textOf(message.content);
-  const annotations = objectsAt(message, 'annotations');
-  if (content !== '' || annotations.length > 0) {
-    const key = nextKey++;
-    events.push({ type: 'text-start', key, kind: 'text' });
-    if (content !== '') events.push({ type: 'text-delta', key, text: content, logprobs: readLogprobs(choice) });
-    for (const raw of annotations) events.push(chatAnnotation(key, raw));
+    if (kind === 'reasoning') {
+      events.push({ type: 'reasoning-start', key, origin: 'chat' });
+      events.push({ type: 'reasoning-delta', key, text, paragraph: 0 }, { type: 'reasoning-end', key });
+      continue;
+    }
+    refused ||= kind === 'refusal';
+    events.push({ type: 'text-start', key, kind });
+    if (text !== '') events.push({ type: 'text-delta', key, text, logprobs: kind === 'text' ? logprobs : undefined });
+    if (kind === 'text') for (const raw of objectsAt(message, 'annotations')) events.push(chatAnnotation(key, raw));
     events.push({ type: 'text-end', key });
-  }
-  const refusal = stringAt(message, 'refusal');
-  if (refusal) {
-    const key = nextKey++;
-    events.push({ type: 'text-start', key, kind: 'refusal' });
-    events.push({ type: 'text-delta', key, text: refusal }, { type: 'text-end', key });
   }
   const calls = new ToolCallReader(() => nextKey++);
   for (const [index, call] of objectsAt(message, 'tool_calls').entries()) calls.read({ ...call, index }, events);
   calls.close(events);
-  events.push(finishOf(stringAt(choice, 'finish_reason') ?? '', calls.any, refusal !== undefined && refusal !== ''));
+  events.push(finishOf(stringAt(choice, 'finish_reason') ?? '', calls.any, refused));
   const tokens = readChatTokens(body.usage);
   if (tokens) events.push({ type: 'usage', tokens, terms: readChatTerms(body) });
   events.push({ type: 'end' });
   return events;
 }
 
-/** Some servers answer with a list of text parts. */
-function textOf(content: Json | undefined): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content.map((part: Json) => (isObject(part) ? (stringAt(part, 'text') ?? '') : '')).join('');
+/** The text is one block, wherever it is among the parts; annotations belong to it, and are there without it too. */
+function blocksOf(message: JsonObject): readonly ChatPiece[] {
+  const pieces = readContent(message);
+  const text = pieces.flatMap((piece) => (piece.kind === 'text' ? [piece.text] : [])).join('');
+  const block: ChatPiece = { kind: 'text', text };
+  const first = pieces.findIndex(({ kind }) => kind === 'text');
+  if (first === -1) return objectsAt(message, 'annotations').length === 0 ? pieces : [...pieces, block];
+  return [...pieces.slice(0, first), block, ...pieces.slice(first).filter(({ kind }) => kind !== 'text')];
 }

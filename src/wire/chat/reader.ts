@@ -12,6 +12,7 @@ import {
 import { broken } from '../errors.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { isErrorShape } from '../upstream-failure.ts';
+import { type ChatPiece, readContent } from './read-content.ts';
 import { readChatTerms, readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
 
@@ -90,21 +91,8 @@ export class ChatReader implements EventReader {
   #choice(choice: JsonObject, events: TurnEvent[]): void {
     if ((numberAt(choice, 'index') ?? 0) !== 0) return;
     const delta = objectAt(choice, 'delta') ?? {};
-    const reasoning = stringAt(delta, 'reasoning_content') ?? stringAt(delta, 'reasoning');
-    if (reasoning) {
-      const key = this.#enter('reasoning', events);
-      events.push({ type: 'reasoning-delta', key, text: reasoning, paragraph: 0 });
-    }
-    const content = stringAt(delta, 'content');
-    if (content) {
-      const logprobs = readLogprobs(choice);
-      events.push({ type: 'text-delta', key: this.#enter('text', events), text: content, logprobs });
-    }
-    const refusal = stringAt(delta, 'refusal');
-    if (refusal) {
-      this.#refused = true;
-      events.push({ type: 'text-delta', key: this.#enter('refusal', events), text: refusal });
-    }
+    const logprobs = typeof delta.content === 'string' ? readLogprobs(choice) : undefined;
+    for (const piece of readContent(delta)) this.#piece(piece, logprobs, events);
     for (const raw of objectsAt(delta, 'annotations')) {
       events.push(chatAnnotation(this.#enter('text', events), raw));
     }
@@ -113,6 +101,18 @@ export class ChatReader implements EventReader {
     for (const call of calls) this.#calls.read(call, events);
     const raw = stringAt(choice, 'finish_reason');
     if (raw !== undefined && !this.#finished) this.#close(raw, events);
+  }
+
+  #piece({ kind, text }: ChatPiece, logprobs: readonly Json[] | undefined, events: TurnEvent[]): void {
+    if (kind === 'unread') {
+      events.push({ type: 'unread', text });
+    } else if (kind === 'reasoning') {
+      events.push({ type: 'reasoning-delta', key: this.#enter(kind, events), text, paragraph: 0 });
+    } else {
+      this.#refused ||= kind === 'refusal';
+      const key = this.#enter(kind, events);
+      events.push({ type: 'text-delta', key, text, logprobs: kind === 'text' ? logprobs : undefined });
+    }
   }
 
   #close(raw: string, events: TurnEvent[]): void {

@@ -12,6 +12,7 @@ import {
   stringAt,
 } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
+import { generatedTexts } from '../generated-text.ts';
 import { sourceOfUrl } from '../translate/data-url.ts';
 import type {
   CacheBreakpoint,
@@ -78,7 +79,7 @@ function readAssistant(value: JsonObject, at: string, kinds: Map<string, ToolKin
   const parts: Part[] = [];
   const reasoning = stringAt(value, 'reasoning_content') ?? stringAt(value, 'reasoning');
   if (reasoning !== undefined) parts.push({ type: 'reasoning', reasoning: { origin: 'chat', texts: [reasoning] } });
-  parts.push(...readContent(value.content, `${at}.content`));
+  parts.push(...readContent(value.content, `${at}.content`).map(asReasoning));
   const refusal = stringAt(value, 'refusal');
   if (refusal !== undefined) parts.push({ type: 'refusal', text: refusal });
   for (const [index, call] of objectsAt(value, 'tool_calls').entries()) {
@@ -99,6 +100,12 @@ function readAssistant(value: JsonObject, at: string, kinds: Map<string, ToolKin
   }
   if (isObject(value.audio)) refuse(`${at}.audio`, 'Audio is not supported by this model.');
   return parts;
+}
+
+/** Mistral's models think in parts of their answers. */
+function asReasoning(part: Part): Part {
+  if (part.type !== 'opaque' || part.raw.type !== 'thinking') return part;
+  return { type: 'reasoning', reasoning: { origin: 'chat', texts: [[...generatedTexts(part.raw)].join('')] } };
 }
 
 function readResult(value: JsonObject, at: string, kinds: ReadonlyMap<string, ToolKind>): Part {

@@ -13,6 +13,9 @@ const NAMES = {
   outputDetails: 'completion_tokens_details',
 } as const;
 
+/** A model that takes `web_search_options` searches once for each answer. */
+export const SEARCH = 'web_search';
+
 export function readChatTokens(usage: Json | undefined): TokenCounts | null {
   return openaiCounts(usage, NAMES);
 }
@@ -22,7 +25,7 @@ export function readChatTerms(holder: JsonObject): ReportedTerms | null {
   return readTerms(holder, holder.usage, { input: NAMES.inputDetails, output: NAMES.outputDetails });
 }
 
-export function writeChatTokens(tokens: TokenCounts): object {
+export function writeChatTokens(tokens: TokenCounts): JsonObject {
   return {
     prompt_tokens: inputTokens(tokens),
     completion_tokens: tokens.output,

@@ -201,8 +201,8 @@ export function memberName(text: string, openQuote: number, closeQuote: number):
 }
 
 /**
- * Visits every object member of a JSON text at every depth, in the order of the text. One instance is used again and
- * again: nothing is allocated per member.
+ * Visits every object member of a JSON text at every depth, in the order of the text, and the strings in lists, which have
+ * an empty key. One instance is used again and again: nothing is allocated per member.
  */
 export class MemberScanner {
   text = '';
@@ -246,8 +246,12 @@ export class MemberScanner {
           this.#visit(at + 1, close, skipSpace(text, after + 1));
           return true;
         }
-        at = after;
-        continue;
+        this.keyStart = at;
+        this.keyEnd = at;
+        this.valueStart = at;
+        this.stringEnd = close + 1;
+        this.#at = after;
+        return true;
       }
       if (code === OPEN_BRACE || code === OPEN_BRACKET) this.depth++;
       else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) this.depth--;
@@ -255,6 +259,17 @@ export class MemberScanner {
     }
     this.#at = end;
     return false;
+  }
+
+  /** What is inside the visited value is not visited. */
+  skip(): void {
+    if (this.isString) return;
+    const to = valueEnd(this.text, this.valueStart, this.end);
+    this.#at = to === -1 ? this.end : to;
+  }
+
+  key(): string {
+    return this.text.slice(this.keyStart, this.keyEnd);
   }
 
   #visit(keyStart: number, keyEnd: number, valueStart: number): void {

@@ -6,12 +6,14 @@ import { takenByMessages } from '../translate/stop-sequences.ts';
 import { messagesFailureFrames } from './failure.ts';
 import { messagesFromTurn } from './from-turn.ts';
 import { MessagesLengthEnding } from './length-ending.ts';
-import { isMessagesAnswer, MessagesObserver, messagesWholeMeter } from './observe.ts';
+import { MessagesObserver } from './observe.ts';
 import { messagesOptionalFields } from './optional-fields.ts';
 import { readMessagesBody } from './read-body.ts';
 import { MessagesReader } from './reader.ts';
 import { messagesToTurn } from './to-turn.ts';
+import { writeMessagesTokens } from './tokens.ts';
 import { validateMessages } from './validate-request.ts';
+import { isMessagesAnswer, messagesAnswerTexts, messagesWholeMeter } from './whole-meter.ts';
 import { writeMessagesBody } from './write-body.ts';
 import { MessagesWriter } from './writer.ts';
 
@@ -21,8 +23,9 @@ const passthrough: PassthroughFormat = {
     return [{ path: ['max_tokens'], json: String(order.outputLimit) }];
   },
   isAnswer: isMessagesAnswer,
-  wholeMeter: messagesWholeMeter,
-  observer: (request) => new RepeatAware(new MessagesObserver(request.publicModel)),
+  texts: messagesAnswerTexts,
+  wholeMeter: (answer, { tokensMax }) => messagesWholeMeter(answer, tokensMax),
+  observer: (request) => new RepeatAware(new MessagesObserver(request)),
   lengthEnding: () => new MessagesLengthEnding(),
 };
 
@@ -44,4 +47,5 @@ export const messagesFormat: WireFormat = {
   readBody: readMessagesBody,
   writer: (context) => new MessagesWriter(context),
   writeBody: writeMessagesBody,
+  writeTokens: writeMessagesTokens,
 };

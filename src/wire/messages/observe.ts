@@ -1,6 +1,7 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
-import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
+import { NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
+import { compact, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
+import { generatedTexts, isNotText, isReturned } from '../generated-text.ts';
 import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import type { LaneFailure, Meter } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -11,15 +12,27 @@ import {
   looksLikeObject,
   OutputCounter,
   PublicModel,
-  textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { rewriteEvents } from '../passthrough/rewrite-events.ts';
 import { hostedCall, TermsReport } from '../reported-terms.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
-import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
+import { figure } from '../usage.ts';
+import { readMessagesTerms, readMessagesTokens, writeMessagesTokens } from './tokens.ts';
+
+/** Events whose text is in the members that the scan looks into. */
+const KNOWN_EVENTS = new Set(['message_start', 'content_block_stop']);
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+
+export interface MessagesObserverOptions {
+  readonly publicModel: string;
+  readonly likelyInputTokens?: (() => number) | undefined;
+  /** The most tokens that the request can take. */
+  readonly tokensMax?: (() => number) | undefined;
+}
 
 export class MessagesObserver implements TemplatableObserver {
   readonly closing = CLOSING;
@@ -28,11 +41,11 @@ export class MessagesObserver implements TemplatableObserver {
   finished = false;
   failure: LaneFailure | null = null;
   readonly #model: PublicModel;
+  readonly #likelyInputTokens: () => number;
   readonly #scanner = new MemberScanner();
   /** The members of every report so far; a later report overrides an earlier one member by member. */
   #usage: JsonObject | null = null;
-  #reported: TokenCounts | null = null;
-  #reportedFinal = false;
+  readonly #reported: ReportedUsage;
   readonly #terms = new TermsReport();
 
   // What the scan of the current frame found.
@@ -42,15 +55,21 @@ export class MessagesObserver implements TemplatableObserver {
   #message = false;
   #blockType = '';
   #frameUsage: string | null = null;
+  /** The scan is within the content that a message starts with. */
+  #inContent = false;
+  /** Bytes of the input that the last block started with; its deltas would repeat them. */
+  #startedInput = 0;
+  #endsMessage = false;
 
-  constructor(publicModel: string) {
+  constructor({ publicModel, likelyInputTokens, tokensMax }: MessagesObserverOptions) {
     this.#model = new PublicModel(publicModel);
+    this.#likelyInputTokens = likelyInputTokens ?? (() => 0);
+    this.#reported = new ReportedUsage(tokensMax);
   }
 
   meter(): Meter {
     return {
-      reported: this.#reported,
-      reportedFinal: this.#reportedFinal,
+      ...this.#reported.members(),
       outputBytes: this.output.bytes,
       ...this.#terms.member(),
     };
@@ -80,10 +99,14 @@ export class MessagesObserver implements TemplatableObserver {
       case 'content_block_start':
         if (this.#blockType === 'server_tool_use' || this.#blockType === 'mcp_tool_use') this.#countCall(frame);
         return 'event';
+      case 'message_delta':
+        // The usage that it shows has to be counted first.
+        return this.#endsMessage && !this.#reported.members().reportedFinal ? 'hold' : 'event';
       case 'content_block_delta':
         this.plainDelta = this.#frameUsage === null;
         return 'event';
       default:
+        if (!KNOWN_EVENTS.has(this.#type)) this.#countUnknown(frame);
         return 'event';
     }
   }
@@ -113,11 +136,14 @@ export class MessagesObserver implements TemplatableObserver {
     this.#message = false;
     this.#blockType = '';
     this.#frameUsage = null;
+    this.#inContent = false;
+    this.#endsMessage = false;
     this.output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
-      else if (scanner.depth === 2) this.#scanSecond(scanner, edits);
+      else if (scanner.topIs('delta') || scanner.topIs('content_block')) this.#scanContent(scanner);
+      else if (scanner.topIs('message')) this.#scanMessage(scanner, edits);
     }
     if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
@@ -136,23 +162,63 @@ export class MessagesObserver implements TemplatableObserver {
       this.#code = true;
     } else if (scanner.keyIs('message')) {
       this.#message = scanner.isString;
+    } else if (scanner.isString && scanner.keyIs('delta')) {
+      this.output.count(scanner);
     }
   }
 
-  #scanSecond(scanner: MemberScanner, edits: EditList): void {
-    if (scanner.topIs('delta') || scanner.topIs('content_block')) {
-      if (!scanner.isString) return;
-      if (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json')) {
-        this.output.count(scanner);
-      } else if (scanner.keyIs('stop_reason')) {
-        this.finished = true;
-      } else if (scanner.keyIs('type') && scanner.topIs('content_block')) {
-        this.#blockType = scanner.valueText().slice(1, -1);
-      }
-    } else if (scanner.topIs('message')) {
+  #scanMessage(scanner: MemberScanner, edits: EditList): void {
+    if (scanner.depth === 2) {
+      this.#inContent = scanner.keyIs('content');
       if (scanner.keyIs('model')) this.#model.put(scanner, edits);
-      else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#frameUsage = scanner.valueText();
+      else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#scanUsage(scanner, edits);
+    } else if (this.#inContent) {
+      this.#scanText(scanner);
     }
+  }
+
+  /** Figures that cannot be are not shown; those of the end replace the ones that are shown instead. */
+  #scanUsage(scanner: MemberScanner, edits: EditList): void {
+    const text = scanner.valueText();
+    this.#frameUsage = text;
+    if (!hasNonsense(parseJson(text))) return;
+    const shown = writeMessagesTokens({ ...NO_TOKENS, input: this.#likelyInputTokens() });
+    edits.replace(scanner.valueStart, scanner.valueStart + text.length, Buffer.from(JSON.stringify(shown)));
+  }
+
+  #scanContent(scanner: MemberScanner): void {
+    const { isString } = scanner;
+    if (isString && scanner.keyIs('partial_json') && this.#startedInput > 0) {
+      this.#startedInput = Math.max(0, this.#startedInput - this.output.countBeyond(scanner, this.#startedInput));
+    } else if (isString && (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json'))) {
+      this.output.count(scanner);
+    } else if (isString && scanner.depth === 2 && scanner.keyIs('stop_reason')) {
+      this.finished = true;
+      this.#endsMessage = true;
+    } else if (scanner.depth === 2 && scanner.keyIs('type') && scanner.topIs('content_block')) {
+      this.#blockType = scanner.valueText().slice(1, -1);
+      this.#startedInput = 0;
+    } else if (!isReturned(this.#blockType)) {
+      this.#scanText(scanner);
+    }
+  }
+
+  /** Whatever the member is called. */
+  #scanText(scanner: MemberScanner): void {
+    if (scanner.keyIs('input') && scanner.opensWith(OPEN_BRACE)) {
+      const json = Buffer.from(scanner.valueText(), 'latin1').toString();
+      if (json.length > '{}'.length) this.output.add(json);
+      this.#startedInput = json.length > '{}'.length ? Buffer.byteLength(json) : 0;
+      scanner.skip();
+    } else if (isNotText(scanner.key())) {
+      scanner.skip();
+    } else if (scanner.isString) {
+      this.output.count(scanner);
+    }
+  }
+
+  #countUnknown(frame: FrameView): void {
+    for (const text of generatedTexts(parsedData(frame))) this.output.add(text);
   }
 
   #countCall(frame: FrameView): void {
@@ -164,10 +230,17 @@ export class MessagesObserver implements TemplatableObserver {
     const usage = parseJson(text);
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
-    this.#reported = readMessagesTokens(this.#usage);
     this.#terms.take(readMessagesTerms(this.#usage));
     const final = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
-    this.#reportedFinal = this.#reported !== null && final;
+    this.#reported.take(readMessagesTokens(this.#usage), final, this.output.bytes, this.#terms.anyCalls);
+  }
+
+  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {
+    return rewriteEvents(terminal, (event) => {
+      if (event.type !== 'message_delta') return null;
+      const { server_tool_use, service_tier } = objectAt(event, 'usage') ?? {};
+      return { ...event, usage: { ...writeMessagesTokens(tokens), ...compact({ server_tool_use, service_tier }) } };
+    });
   }
 }
 
@@ -176,24 +249,12 @@ function blockOf(frame: FrameView): JsonObject | undefined {
   return isObject(event) ? objectAt(event, 'content_block') : undefined;
 }
 
+const FIGURES = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
+
+function hasNonsense(usage: Json | undefined): boolean {
+  return isObject(usage) && FIGURES.some((name) => figure(usage[name]) === 'insane');
+}
+
 function withoutNulls(usage: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
-}
-
-export function isMessagesAnswer(answer: JsonObject): boolean {
-  return answer.type === 'message' && Array.isArray(answer.content);
-}
-
-export function messagesWholeMeter(answer: JsonObject): Meter {
-  const reported = readMessagesTokens(answer.usage);
-  const terms = new TermsReport();
-  terms.take(readMessagesTerms(answer.usage));
-  let outputBytes = 0;
-  for (const block of arrayAt(answer, 'content') ?? []) {
-    if (!isObject(block)) continue;
-    terms.called(hostedCall('messages', block));
-    outputBytes += textBytes(block.text) + textBytes(block.thinking);
-    if (block.input !== undefined) outputBytes += Buffer.byteLength(JSON.stringify(block.input));
-  }
-  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
 }

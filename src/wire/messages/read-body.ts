@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } f
 import { broken } from '../errors.ts';
 import { endsMidway } from '../translate/cut-calls.ts';
 import type { TurnEvent } from '../translate/turn.ts';
+import { unread } from '../translate/unread.ts';
 import { type Finish, messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
 import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
@@ -62,5 +63,5 @@ function readBlock(block: JsonObject, key: number, mayBeCut: boolean): readonly 
       ];
     }
   }
-  return [{ type: 'opaque', format: 'messages', raw: block }];
+  return [...unread(block), { type: 'opaque', format: 'messages', raw: block }];
 }

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
+import { unread } from '../translate/unread.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
@@ -73,7 +74,7 @@ export class MessagesReader implements EventReader {
       case 'error':
         return [{ type: 'failure', error: value }];
     }
-    return [];
+    return unread(value);
   }
 
   finish(): readonly TurnEvent[] {
@@ -85,7 +86,7 @@ export class MessagesReader implements EventReader {
     // Usage first: a writer that opens with it must know it by then.
     const events: TurnEvent[] = [];
     this.#usage(message, true, events);
-    events.push({ type: 'start', id: stringAt(message, 'id') ?? null, createdS: null });
+    events.push({ type: 'start', id: stringAt(message, 'id') ?? null, createdS: null }, ...unread(message.content));
     return events;
   }
 
@@ -128,7 +129,7 @@ export class MessagesReader implements EventReader {
       return [{ type: 'tool-start', key, callId: stringAt(raw, 'id') ?? `toolu_${key}`, tool }];
     }
     block('opaque');
-    return [];
+    return unread({ ...raw, input: undefined });
   }
 
   #blockDelta(value: JsonObject): readonly TurnEvent[] {
@@ -144,9 +145,9 @@ export class MessagesReader implements EventReader {
     if (text) return [{ type: 'text-delta', key, text }];
     if (thinking) return [{ type: 'reasoning-delta', key, text: thinking, paragraph: 0 }];
     if (citation) return [{ type: 'annotation', key, annotation: { format: 'messages', raw: citation } }];
-    if (!partial) return [];
+    if (!partial) return unread(delta);
     block.input += partial;
-    return block.kind === 'tool' ? [{ type: 'tool-delta', key, text: partial }] : [];
+    return block.kind === 'tool' ? [{ type: 'tool-delta', key, text: partial }] : unread(partial);
   }
 
   #blockStop(index: number): readonly TurnEvent[] {
@@ -160,15 +161,14 @@ export class MessagesReader implements EventReader {
       case 'reasoning':
         return [reasoningEnd(key, block.signature, stringAt(block.raw, 'data'))];
       case 'tool': {
-        // Some servers give the whole input with the start of the block.
-        const given = objectAt(block.raw, 'input');
-        const whole = block.input === '' && given && Object.keys(given).length > 0;
-        const events: TurnEvent[] = whole ? [{ type: 'tool-delta', key, text: JSON.stringify(given) }] : [];
+        const text = startedInput(block);
+        const events: TurnEvent[] = text === '' ? [] : [{ type: 'tool-delta', key, text }];
         return [...events, { type: 'tool-end', key }];
       }
       case 'opaque': {
         const input = block.input === '' ? undefined : parseJson(block.input);
-        return [{ type: 'opaque', format: 'messages', raw: input === undefined ? block.raw : { ...block.raw, input } }];
+        const raw = input === undefined ? block.raw : { ...block.raw, input };
+        return [...unread(startedInput(block)), { type: 'opaque', format: 'messages', raw }];
       }
     }
   }
@@ -191,6 +191,12 @@ export class MessagesReader implements EventReader {
     const finish: TurnEvent = { type: 'finish', reason: 'other', raw: { format: 'messages', value: '' } };
     return this.#finished ? [{ type: 'end' }] : [finish, { type: 'end' }];
   }
+}
+
+/** Some servers give the whole input with the start of the block; empty where it came in deltas. */
+function startedInput({ raw, input }: Block): string {
+  const given = objectAt(raw, 'input');
+  return input === '' && given && Object.keys(given).length > 0 ? JSON.stringify(given) : '';
 }
 
 export function reasoningEnd(key: number, signature: string, redacted: string | undefined): TurnEvent {

@@ -50,7 +50,7 @@ export function readMessagesTerms(usage: Json | undefined): ReportedTerms | null
   return isObject(usage) ? readTerms(usage, usage, null) : null;
 }
 
-export function writeMessagesTokens(tokens: TokenCounts): object {
+export function writeMessagesTokens(tokens: TokenCounts): JsonObject {
   return {
     input_tokens: tokens.input,
     cache_creation_input_tokens: tokens.cacheWrite + tokens.cacheWrite1h,

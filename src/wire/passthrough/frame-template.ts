@@ -6,6 +6,7 @@
  * Saves 41 of 79 us of the wire part of a stream of 64 chunks (W3, commit c05e150). Without it: the observer alone, as in
  * `new PassthroughStream(new ChatObserver(…))`; test/unit/wire/passthrough/frame-template.test.ts compares the two.
  */
+import type { TokenCounts } from '../../core/usage.ts';
 import { closingQuote, unescapedBytes } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
@@ -73,6 +74,10 @@ export class RepeatAware implements StreamObserver {
 
   sample(): OutputSample {
     return this.#observer.sample();
+  }
+
+  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {
+    return this.#observer.showUsage(terminal, tokens);
   }
 
   position(): StreamPosition | null {

@@ -1,5 +1,5 @@
 /** What a format's observer of a passed-through stream is, and the parts that all three observers share. */
-import type { Json } from '../../lib/json.ts';
+import type { TokenCounts } from '../../core/usage.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import { OutputSample } from '../output-sample.ts';
@@ -29,6 +29,8 @@ export interface StreamObserver {
   readonly closing: Buffer | null;
   meter(): Meter;
   sample(): OutputSample;
+  /** The terminal part with these tokens as the usage that it shows. */
+  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer;
   position?(): StreamPosition | null;
 }
 
@@ -103,6 +105,8 @@ export class OutputCounter {
   /** The texts of the current frame: start and end of each, negative for padding, the end 0 where it is cut off. */
   readonly #offsets: number[] = [];
   #offsetCount = 0;
+  /** The frame has text that was counted in another way: a frame like it cannot be counted by its offsets. */
+  #irregular = false;
 
   count(scanner: MemberScanner): void {
     this.#cutOff = scanner.stringEnd === -1;
@@ -115,13 +119,37 @@ export class OutputCounter {
     this.#note(start, this.#cutOff ? 0 : end);
   }
 
+  /** Counts what the visited string has beyond so many bytes that were counted before. Returns its length. */
+  countBeyond(scanner: MemberScanner, counted: number): number {
+    this.#irregular = true;
+    const before = this.bytes;
+    this.count(scanner);
+    const length = this.bytes - before;
+    this.bytes = before + Math.max(0, length - counted);
+    return length;
+  }
+
+  add(text: string): void {
+    this.#irregular = true;
+    this.bytes += Buffer.byteLength(text);
+    if (!this.sample.full) this.sample.addUnescaped(text);
+  }
+
+  /** What is repeated as a whole has come to so many bytes in all; `texts`: what was repeated last. */
+  raise(total: number, texts: Iterable<string>): void {
+    if (total <= this.bytes) return;
+    this.bytes = total;
+    for (const text of texts) if (!this.sample.full) this.sample.addUnescaped(text);
+  }
+
   /** The visited member is a string that changes from frame to frame and is not output. */
   skip(scanner: MemberScanner): void {
     this.#note(-(scanner.valueStart + 1), scanner.stringEnd === -1 ? 0 : -(scanner.stringEnd - 1));
   }
 
-  /** The texts of the current frame in their order; null where one of them is cut off. */
+  /** The texts of the current frame in their order; null where they are not all of its text. */
   texts(): readonly Text[] | null {
+    if (this.#irregular) return null;
     const texts: Text[] = [];
     for (let i = 0; i < this.#offsetCount; i += 2) {
       const start = this.#offsets[i] ?? 0;
@@ -134,6 +162,7 @@ export class OutputCounter {
 
   startFrame(): void {
     this.#cutOff = false;
+    this.#irregular = false;
     this.#offsetCount = 0;
   }
 
@@ -191,9 +220,4 @@ export function looksLikeObject(frame: FrameView): boolean {
 export function isErrorValue(scanner: MemberScanner): boolean {
   const text = scanner.valueText();
   return text !== 'null' && text !== 'false';
-}
-
-/** The UTF-8 length of a member that is text; what is none counts nothing. */
-export function textBytes(value: Json | undefined): number {
-  return typeof value === 'string' ? Buffer.byteLength(value) : 0;
 }

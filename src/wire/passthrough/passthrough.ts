@@ -20,7 +20,7 @@ import {
   type UpstreamParams,
   type WholeAnswer,
 } from '../lane.ts';
-import type { OutputSample } from '../output-sample.ts';
+import { type OutputSample, sampleOf } from '../output-sample.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
 import { brokenStream, failureInPlainText, isErrorShape, readFailure } from '../upstream-failure.ts';
 import type { LengthEnding } from './length-ending.ts';
@@ -32,6 +32,8 @@ export interface PassthroughFormat {
   changes(request: PassthroughRequest, order: UpstreamParams): Change[];
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
+  /** What an answer says, and what it reports of itself. */
+  texts(answer: JsonObject): Iterable<string>;
   wholeMeter(answer: JsonObject, request: PassthroughRequest): Meter;
   /** `outputLimit`: as it was sent upstream. */
   observer(request: PassthroughRequest, outputLimit: number | null): StreamObserver;
@@ -80,7 +82,8 @@ function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: Passthr
   }
   const named = answer.model === publicModel;
   const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);
-  return { body, meter: format.wholeMeter(answer, request) };
+  const meter = format.wholeMeter(answer, request);
+  return { body, meter, sample: meter.reportedFinal ? null : sampleOf(format.texts(answer)) };
 }
 
 type State = LaneStep['state'];
@@ -174,12 +177,12 @@ export class PassthroughStream implements LaneStream {
     return closed ? followedBy(step, this.end()) : step;
   }
 
-  terminal(): Buffer {
+  terminal(counted: TokenCounts | null = null): Buffer {
     if (this.#terminal === null) throw new Error('The stream has no terminal part to take.');
     const bytes = this.#held === null ? this.#terminal : Buffer.concat([this.#held, this.#terminal]);
     this.#held = null;
     this.#terminal = null;
-    return bytes;
+    return counted === null ? bytes : this.#observer.showUsage(bytes, counted);
   }
 
   meter(): Meter {

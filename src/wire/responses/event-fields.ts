@@ -23,6 +23,23 @@ export function nestedMember(type: string): NestedMember | undefined {
   return NESTED.get(type);
 }
 
+/** Events whose deltas are sound, or what a hosted tool has returned. */
+const NOT_GENERATED = new Set([
+  'response.audio.delta',
+  'response.shell_call_output_content.delta',
+  'response.shell_call_output_content.done',
+]);
+
+/** Whether an event of this type has no text that the model has written. */
+export function isNotGenerated(type: string): boolean {
+  return NOT_GENERATED.has(type);
+}
+
+/** Whether an event of this type shows what has mostly come in deltas before. */
+export function isRepeating(type: string): boolean {
+  return type.endsWith('.done') || type.endsWith('.added');
+}
+
 /** Fields that are one value, each as a bit. */
 export const FLAT_FIELDS = {
   sequence_number: 1,

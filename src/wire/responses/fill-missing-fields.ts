@@ -7,11 +7,12 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { Answers } from '../answers.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition, WholeAnswer } from '../lane.ts';
-import type { OutputSample } from '../output-sample.ts';
+import { type OutputSample, sampleOf } from '../output-sample.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { completeResponse } from './complete.ts';
-import { isResponsesAnswer, type ResponsesObserverOptions, responsesWholeMeter } from './observe.ts';
+import type { ResponsesObserverOptions } from './observe.ts';
+import { isResponsesAnswer, responsesAnswerTexts, responsesWholeMeter } from './whole-meter.ts';
 
 /** What the official clients read without checking whether it is there. */
 const REQUIRED = [
@@ -58,9 +59,10 @@ export function completeAnswer(answer: JsonObject, options: ResponsesObserverOpt
   if (!isResponsesAnswer(answer)) return null;
   const complete = completeResponse(answer, options);
   if (complete === answer && isObject(answer.usage)) return null;
-  const meter = responsesWholeMeter(answer);
+  const meter = responsesWholeMeter(answer, options.tokensMax);
+  const sample = meter.reportedFinal ? null : sampleOf(responsesAnswerTexts(answer));
   const usage = isObject(complete.usage) ? complete.usage : options.placeholderUsage(meter.outputBytes);
-  return { body: Buffer.from(JSON.stringify({ ...complete, model: options.publicModel, usage })), meter };
+  return { body: Buffer.from(JSON.stringify({ ...complete, model: options.publicModel, usage })), meter, sample };
 }
 
 class FillingStream implements LaneStream {
@@ -113,8 +115,8 @@ class FillingStream implements LaneStream {
     return this.#lane.end();
   }
 
-  terminal(): Buffer {
-    return this.#lane.terminal();
+  terminal(counted: TokenCounts | null = null): Buffer {
+    return this.#lane.terminal(counted);
   }
 
   meter(): Meter {

@@ -10,13 +10,14 @@ import { responsesFailureFrames } from './failure.ts';
 import { completeAnswer, fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
 import { ResponsesLengthEnding } from './length-ending.ts';
-import { isResponsesAnswer, ResponsesObserver, type ResponsesObserverOptions, responsesWholeMeter } from './observe.ts';
+import { ResponsesObserver, type ResponsesObserverOptions } from './observe.ts';
 import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
 import { ResponsesReader } from './reader.ts';
 import { responsesToTurn } from './to-turn.ts';
 import { writeResponsesTokens } from './tokens.ts';
 import { validateResponses } from './validate-request.ts';
+import { isResponsesAnswer, responsesAnswerTexts, responsesWholeMeter } from './whole-meter.ts';
 import { writeResponsesBody } from './write-body.ts';
 import { ResponsesWriter } from './writer.ts';
 
@@ -35,7 +36,8 @@ const passthrough: PassthroughFormat = {
     return changes;
   },
   isAnswer: isResponsesAnswer,
-  wholeMeter: responsesWholeMeter,
+  texts: responsesAnswerTexts,
+  wholeMeter: (answer, { tokensMax }) => responsesWholeMeter(answer, tokensMax),
   observer: (request, outputLimit) => new ResponsesObserver(completionOf(request, outputLimit)),
   lengthEnding: (request, outputLimit) =>
     new ResponsesLengthEnding(rewrittenAnswers(responsesFormat, request, () => outputLimit).stream()),
@@ -63,10 +65,11 @@ export const responsesFormat: WireFormat = {
   readBody: readResponsesBody,
   writer: (context) => new ResponsesWriter(context),
   writeBody: writeResponsesBody,
+  writeTokens: writeResponsesTokens,
 };
 
 function completionOf(
-  { body, publicModel, likelyInputTokens, state }: PassthroughRequest,
+  { body, publicModel, likelyInputTokens, tokensMax, state }: PassthroughRequest,
   outputLimit: number | null,
 ): ResponsesObserverOptions {
   return {
@@ -74,6 +77,7 @@ function completionOf(
     publicModel,
     state,
     outputLimit,
+    tokensMax,
     nowS: () => Math.floor(Date.now() / 1000),
     placeholderUsage: (outputBytes) =>
       writeResponsesTokens(placeholderUsage({ likelyInputTokens: likelyInputTokens ?? (() => 0) }, outputBytes)),

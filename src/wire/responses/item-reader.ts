@@ -3,7 +3,10 @@
  * shows is read at the end, and nothing is read twice.
  */
 import { type Json, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
+import { generatedTexts } from '../generated-text.ts';
 import type { TurnEvent } from '../translate/turn.ts';
+import { unread } from '../translate/unread.ts';
+import { isNotGenerated, isRepeating } from './event-fields.ts';
 import { SEARCH_TOOL } from './tools.ts';
 
 interface TextPiece {
@@ -27,6 +30,8 @@ export class ItemReader {
   #key = -1;
   #input = '';
   #done = false;
+  /** How many characters of the item's text have been read. */
+  #length = 0;
   refused = false;
 
   constructor(item: JsonObject, nextKey: () => number) {
@@ -56,6 +61,12 @@ export class ItemReader {
 
   read(type: string, value: JsonObject): readonly TurnEvent[] {
     if (this.#done) return [];
+    const events = this.#read(type, value);
+    // What the item has no place for is shown again at its end.
+    return events.length > 0 || isRepeating(type) || isNotGenerated(type) ? events : this.#unread(unread(value));
+  }
+
+  #read(type: string, value: JsonObject): readonly TurnEvent[] {
     const delta = stringAt(value, 'delta') ?? '';
     const part = numberAt(value, 'content_index') ?? 0;
     switch (type) {
@@ -97,6 +108,12 @@ export class ItemReader {
     if (this.#done) return [];
     const events = this.#finish(item);
     this.#done = true;
+    const text = [...generatedTexts(item)].join('');
+    return text.length > this.#length ? [...events, ...unread(text.slice(this.#length))] : events;
+  }
+
+  #unread(events: readonly TurnEvent[]): readonly TurnEvent[] {
+    for (const event of events) if (event.type === 'unread') this.#length += event.text.length;
     return events;
   }
 
@@ -147,6 +164,7 @@ export class ItemReader {
     const piece = this.#piece(index, kind, events);
     if (text === '' || !piece.open) return events;
     piece.text += text;
+    this.#length += text.length;
     const known = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined;
     events.push({ type: 'text-delta', key: piece.key, text, logprobs: known });
     return events;
@@ -190,6 +208,7 @@ export class ItemReader {
     if (this.#kind !== 'reasoning' || text === '') return [];
     const seen = full ? this.#full : this.#summary;
     seen[paragraph] = (seen[paragraph] ?? '') + text;
+    this.#length += text.length;
     return [{ type: 'reasoning-delta', key: this.#key, text, paragraph, ...(full ? { full } : {}) }];
   }
 
@@ -202,6 +221,7 @@ export class ItemReader {
   #arguments(text: string): TurnEvent[] {
     if (!this.called || text === '') return [];
     this.#input += text;
+    this.#length += text.length;
     return [{ type: 'tool-delta', key: this.#key, text }];
   }
 

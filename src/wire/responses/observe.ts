@@ -3,8 +3,9 @@
  * public schemas, which is filled in. Most events pass as they are.
  */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject, numberAt, objectsAt } from '../../lib/json.ts';
-import { MemberScanner, skipSpace, valueEnd } from '../json/scan.ts';
+import { isObject, type Json, type JsonObject, numberAt, objectsAt } from '../../lib/json.ts';
+import { bytesOf, generatedTexts, isNotText } from '../generated-text.ts';
+import { MemberScanner, skipSpace, unescapedBytes, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import {
@@ -14,23 +15,34 @@ import {
   OutputCounter,
   PublicModel,
   type StreamObserver,
-  textBytes,
   type Verdict,
 } from '../passthrough/observer.ts';
+import { rewriteEvents } from '../passthrough/rewrite-events.ts';
 import { hostedCall, TermsReport } from '../reported-terms.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
 import { type AnswerState, statedFields, withoutEncrypted } from './answer-state.ts';
 import { type CompletionContext, completeItem, completePart, completeResponse } from './complete.ts';
-import { FLAT_FIELDS, flatFieldsOf, type NestedMember, nestedMember } from './event-fields.ts';
+import {
+  FLAT_FIELDS,
+  flatFieldsOf,
+  isNotGenerated,
+  isRepeating,
+  type NestedMember,
+  nestedMember,
+} from './event-fields.ts';
 import { ResponseSnapshot } from './snapshot.ts';
-import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
+import { readResponsesTerms, readResponsesTokens, writeResponsesTokens } from './tokens.ts';
+import { WholeTexts } from './whole-texts.ts';
 
 export interface ResponsesObserverOptions extends CompletionContext {
   readonly publicModel: string;
   /** What events say of the state that the gateway keeps; left as the provider says it by default. */
   readonly state?: AnswerState | undefined;
+  /** The most tokens that the request can take. */
+  readonly tokensMax?: (() => number) | undefined;
   /** What is shown as usage where the provider reports none. */
   placeholderUsage(outputBytes: number): JsonObject;
 }
@@ -52,8 +64,8 @@ export class ResponsesObserver implements StreamObserver {
   readonly #scanner = new MemberScanner();
   readonly #output = new OutputCounter();
   readonly #snapshot = new ResponseSnapshot();
-  #reported: TokenCounts | null = null;
-  #reportedFinal = false;
+  readonly #wholeTexts = new WholeTexts(this.#output);
+  readonly #reported: ReportedUsage;
   readonly #terms = new TermsReport();
   #nextSequence = 0;
 
@@ -68,18 +80,21 @@ export class ResponsesObserver implements StreamObserver {
   #partIndex = 0;
   #deltaStart = 0;
   #deltaEnd = -1;
+  #hasDelta = false;
+  /** Text outside of a delta. */
+  #otherBytes = 0;
 
   constructor(options: ResponsesObserverOptions) {
     this.#options = options;
     this.#model = new PublicModel(options.publicModel);
     this.#state = options.state === undefined ? null : stateBytes(options.state);
     this.#published = { ...statedFields(options.state), model: options.publicModel };
+    this.#reported = new ReportedUsage(options.tokensMax);
   }
 
   meter(): Meter {
     return {
-      reported: this.#reported,
-      reportedFinal: this.#reportedFinal,
+      ...this.#reported.members(),
       outputBytes: this.#output.bytes,
       ...this.#terms.member(),
     };
@@ -87,6 +102,13 @@ export class ResponsesObserver implements StreamObserver {
 
   sample(): OutputSample {
     return this.#output.sample;
+  }
+
+  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {
+    return rewriteEvents(terminal, (event) => {
+      if (!isObject(event.response)) return null;
+      return { ...event, response: { ...event.response, usage: writeResponsesTokens(tokens) } };
+    });
   }
 
   position(): StreamPosition {
@@ -113,6 +135,7 @@ export class ResponsesObserver implements StreamObserver {
     if (member !== undefined) return this.#nested(frame, member, edits, before);
     this.#fillFlatFields(frame, edits);
     this.#keepDelta(frame);
+    if (this.#otherBytes > 0 && !this.#hasDelta) this.#countOther(frame);
     return 'event';
   }
 
@@ -143,12 +166,10 @@ export class ResponsesObserver implements StreamObserver {
 
   /** What is charged follows what the provider says, not what is filled in. */
   #report(response: JsonObject): void {
-    if (isObject(response.usage)) {
-      this.#reported = readResponsesTokens(response.usage);
-      this.#reportedFinal = this.#reported !== null;
-    }
     this.#terms.take(readResponsesTerms(response));
     this.#terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));
+    if (!isObject(response.usage)) return;
+    this.#reported.take(readResponsesTokens(response.usage), true, this.#output.bytes, this.#terms.anyCalls);
   }
 
   #countCall(item: JsonObject): void {
@@ -169,11 +190,12 @@ export class ResponsesObserver implements StreamObserver {
     const type = this.#type;
     const terminal = type === 'response.completed' || type === 'response.incomplete';
     const value = event[member];
+    const index = numberAt(event, 'output_index') ?? this.#snapshot.lastIndex;
     if (isObject(value)) {
+      this.#countWhole(member, index, value, terminal);
       if (terminal) this.#report(value);
       else if (type === 'response.output_item.done') this.#countCall(value);
     }
-    const index = numberAt(event, 'output_index') ?? this.#snapshot.lastIndex;
     const complete = this.#complete(member, value, index, terminal);
     const missing = this.#missingFlatFields();
     if (complete !== value || Object.keys(missing).length > 0) {
@@ -187,6 +209,28 @@ export class ResponsesObserver implements StreamObserver {
     }
     if (isObject(complete)) this.#remember(member, index, complete);
     return terminal ? 'terminal' : 'event';
+  }
+
+  #countWhole(member: NestedMember, index: number, value: JsonObject, terminal: boolean): void {
+    if (member === 'item') this.#wholeTexts.item(index, value);
+    else if (member === 'part') {
+      this.#wholeTexts.part(index, this.#partName(), bytesOf(generatedTexts(value)), () => value);
+    } else if (terminal) this.#wholeTexts.response(value);
+  }
+
+  /** Text of an event without a delta: the end of a part repeats it, and what is not known brings it. */
+  #countOther(frame: FrameView): void {
+    if (isNotGenerated(this.#type)) return;
+    if (isRepeating(this.#type)) {
+      const index = this.#outputIndex === -1 ? this.#snapshot.lastIndex : this.#outputIndex;
+      this.#wholeTexts.part(index, this.#partName(), this.#otherBytes, () => parsedData(frame));
+    } else {
+      for (const text of generatedTexts(parsedData(frame))) this.#output.add(text);
+    }
+  }
+
+  #partName(): string {
+    return `${this.#type.includes('summary') ? 'summary' : 'content'} ${this.#partIndex}`;
   }
 
   #complete(member: NestedMember, value: Json | undefined, index: number, terminal: boolean): Json | undefined {
@@ -243,11 +287,14 @@ export class ResponsesObserver implements StreamObserver {
     this.#outputIndex = -1;
     this.#partIndex = 0;
     this.#deltaEnd = -1;
+    this.#hasDelta = false;
+    this.#otherBytes = 0;
     this.#output.startFrame();
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
-      else if (scanner.depth === 2 && scanner.topIs('response')) this.#scanResponse(scanner, edits);
+      else if (!scanner.topIs('response')) this.#scanNested(scanner);
+      else if (scanner.depth === 2) this.#scanResponse(scanner, edits);
     }
     if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
@@ -273,12 +320,18 @@ export class ResponsesObserver implements StreamObserver {
     } else if (scanner.keyIs('logprobs')) {
       this.#fields |= FLAT_FIELDS.logprobs;
       if (scanner.text[scanner.valueStart] === 'n') put(scanner, edits, NO_LOGPROBS);
+      scanner.skip();
+    } else if (scanner.keyIs('item') || scanner.keyIs('part')) {
+      scanner.skip();
     } else if (scanner.keyIs('error')) {
       this.#error ||= isErrorValue(scanner);
     } else if (scanner.keyIs('code')) {
       this.#code = true;
+      this.#noteOther(scanner);
     } else if (scanner.isString) {
       this.#scanString(scanner);
+    } else if (isNotText(scanner.key())) {
+      scanner.skip();
     }
   }
 
@@ -286,14 +339,35 @@ export class ResponsesObserver implements StreamObserver {
     if (scanner.keyIs('type')) {
       this.#type = scanner.valueText().slice(1, -1);
     } else if (scanner.keyIs('delta')) {
-      this.#output.count(scanner);
+      this.#hasDelta ||= !scanner.stringIs('');
+      if (!isNotGenerated(this.#type)) this.#output.count(scanner);
       this.#deltaStart = scanner.valueStart + 1;
       this.#deltaEnd = scanner.stringEnd === -1 ? -1 : scanner.stringEnd - 1;
     } else if (scanner.keyIs('message')) {
       this.#message = true;
     } else if (scanner.keyIs('object')) {
       this.#error ||= scanner.stringIs('error');
+    } else if (!scanner.keyIs('obfuscation')) {
+      this.#noteOther(scanner);
     }
+  }
+
+  /** Within a member that no event of the format has, or a delta that is an object. */
+  #scanNested(scanner: MemberScanner): void {
+    if (isNotText(scanner.key())) {
+      scanner.skip();
+    } else if (scanner.isString && scanner.topIs('delta')) {
+      this.#hasDelta = true;
+      if (!isNotGenerated(this.#type)) this.#output.count(scanner);
+    } else {
+      this.#noteOther(scanner);
+    }
+  }
+
+  #noteOther(scanner: MemberScanner): void {
+    if (!scanner.isString || isNotText(scanner.key())) return;
+    const end = scanner.stringEnd === -1 ? scanner.end : scanner.stringEnd - 1;
+    this.#otherBytes += unescapedBytes(scanner.text, scanner.valueStart + 1, end);
   }
 
   #scanResponse(scanner: MemberScanner, edits: EditList): void {
@@ -319,29 +393,4 @@ function put(scanner: MemberScanner, edits: EditList, json: Buffer): void {
   const { text, valueStart, end } = scanner;
   const valueTo = valueEnd(text, valueStart, end);
   if (valueTo !== -1) edits.replace(valueStart, valueTo, json);
-}
-
-export function isResponsesAnswer(answer: JsonObject): boolean {
-  return answer.object === 'response' && Array.isArray(answer.output) && answer.status !== 'failed';
-}
-
-export function responsesWholeMeter(answer: JsonObject): Meter {
-  const reported = readResponsesTokens(answer.usage);
-  const terms = new TermsReport();
-  terms.take(readResponsesTerms(answer));
-  let outputBytes = 0;
-  for (const item of arrayAt(answer, 'output') ?? []) {
-    if (!isObject(item)) continue;
-    outputBytes += itemBytes(item);
-    terms.called(hostedCall('responses', item));
-  }
-  return { reported, reportedFinal: reported !== null, outputBytes, ...terms.member() };
-}
-
-function itemBytes(item: JsonObject): number {
-  let bytes = textBytes(item.arguments) + textBytes(item.input);
-  for (const part of [...(arrayAt(item, 'content') ?? []), ...(arrayAt(item, 'summary') ?? [])]) {
-    if (isObject(part)) bytes += textBytes(part.text) + textBytes(part.refusal);
-  }
-  return bytes;
 }

@@ -2,7 +2,9 @@
 import { isObject, type JsonObject, numberAt, objectAt, objectsAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { EventReader, TurnEvent } from '../translate/turn.ts';
+import { unread } from '../translate/unread.ts';
 import { isErrorShape } from '../upstream-failure.ts';
+import { isNotGenerated, isRepeating } from './event-fields.ts';
 import { ItemReader } from './item-reader.ts';
 import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
@@ -51,7 +53,7 @@ export class ResponsesReader implements EventReader {
       case 'response.output_item.done':
         return this.#itemDone(value);
     }
-    if (!type.startsWith('response.')) return [];
+    if (!type.startsWith('response.')) return unread(value);
     const item = this.#itemOf(value);
     return item ? this.#begun(item.read(type, value)) : this.#begun(this.#orphan(type, value));
   }
@@ -114,7 +116,9 @@ export class ResponsesReader implements EventReader {
 
   /** Text of a server that announces no items. */
   #orphan(type: string, value: JsonObject): readonly TurnEvent[] {
-    if (type !== 'response.output_text.delta' && type !== 'response.refusal.delta') return [];
+    if (type !== 'response.output_text.delta' && type !== 'response.refusal.delta') {
+      return isRepeating(type) || isNotGenerated(type) ? [] : unread(value);
+    }
     const item = this.#open(value, { type: 'message', id: value.item_id });
     return [...item.begin(), ...item.read(type, value)];
   }

@@ -117,6 +117,7 @@ export class ResponsesWriter implements EventWriter {
         return;
       case 'end':
       case 'failure':
+      case 'unread':
         return;
     }
     if ('text' in event) this.#characters += event.text.length;

@@ -1,14 +1,18 @@
 /**
  * JSON mode for a target whose format has none: the model is asked for a JSON object, what it writes around the object is
- * left out, and an answer without one fails. An answer that was cut off or calls a tool is not held to it.
+ * left out, and an answer without one fails. An answer that was cut off or calls a tool is not held to it. It fails with its
+ * last event, when its usage is known.
  */
 import { isObject, parseJson } from '../../lib/json.ts';
-import { broken } from '../errors.ts';
+import { UnfitAnswer } from '../errors.ts';
 import { JsonEndDetector } from './json-end.ts';
 import type { TurnEvent } from './turn.ts';
 
 export const JSON_OBJECT_INSTRUCTION =
   'Answer with a single valid JSON object and nothing else: no text before or after it, and no code fence.';
+
+const UNFIT =
+  'The model was asked for a JSON object and answered with something else. What it wrote is billed, as the provider bills it.';
 
 /** One per attempt. */
 export class JsonObjectFilter {
@@ -16,6 +20,7 @@ export class JsonObjectFilter {
   #state: 'before' | 'inside' | 'after' = 'before';
   readonly #end = new JsonEndDetector();
   #excused = false;
+  #unfit = false;
 
   take(event: TurnEvent): readonly TurnEvent[] {
     switch (event.type) {
@@ -30,7 +35,10 @@ export class JsonObjectFilter {
         return text === '' ? [] : [{ ...event, text }];
       }
       case 'finish':
-        this.#check(event);
+        this.#unfit = this.#isUnfit(event);
+        return this.#unfit ? [] : [event];
+      case 'end':
+        if (this.#unfit) throw new UnfitAnswer(UNFIT);
     }
     return [event];
   }
@@ -47,8 +55,8 @@ export class JsonObjectFilter {
     return part;
   }
 
-  #check({ reason }: Extract<TurnEvent, { type: 'finish' }>): void {
-    if (this.#excused || (reason !== 'stop' && reason !== 'other')) return;
-    if (!isObject(parseJson(this.#text))) broken('it is not a JSON object, which the request asks for.');
+  #isUnfit({ reason }: Extract<TurnEvent, { type: 'finish' }>): boolean {
+    if (this.#excused || (reason !== 'stop' && reason !== 'other')) return false;
+    return !isObject(parseJson(this.#text));
   }
 }

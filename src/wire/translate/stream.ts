@@ -2,10 +2,11 @@
 import { GatewayError } from '../../core/conditions.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { ByteCollector } from '../../lib/byte-collector.ts';
-import { broken } from '../errors.ts';
+import { broken, UnfitAnswer } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import { hostedCall, readTerms, TermsReport } from '../reported-terms.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
@@ -13,16 +14,16 @@ import type { AnswerFilter } from './answer-filter.ts';
 import { endsMidway } from './cut-calls.ts';
 import type { EventReader, EventWriter, TurnEvent } from './turn.ts';
 
-/** `sample`: where text that nobody reported may have to be counted. */
+/** `sample`: where text that nobody reported may have to be counted. `tokensMax`: the most that the request can take. */
 export class TurnMeter {
   readonly sample: OutputSample | null;
-  #reported: TokenCounts | null = null;
-  #final = false;
+  readonly #reported: ReportedUsage;
   #outputBytes = 0;
   readonly #terms = new TermsReport();
 
-  constructor(sample: OutputSample | null) {
+  constructor(sample: OutputSample | null, tokensMax?: () => number) {
     this.sample = sample;
+    this.#reported = new ReportedUsage(tokensMax);
   }
 
   take(event: TurnEvent): void {
@@ -30,13 +31,13 @@ export class TurnMeter {
       case 'text-delta':
       case 'reasoning-delta':
       case 'tool-delta':
+      case 'unread':
         this.#outputBytes += Buffer.byteLength(event.text);
         if (this.sample?.full === false) this.sample.addText(event.text);
         return;
       case 'usage':
-        this.#reported = saneCounts(event.tokens);
-        this.#final = this.#reported !== null && event.partial !== true;
         this.#terms.take(event.terms ?? null);
+        this.#reported.take(saneCounts(event.tokens), event.partial !== true, this.#outputBytes, this.#terms.anyCalls);
         return;
       case 'start':
         if (event.serviceTier !== undefined) {
@@ -54,8 +55,7 @@ export class TurnMeter {
 
   read(): Meter {
     return {
-      reported: this.#reported,
-      reportedFinal: this.#final,
+      ...this.#reported.members(),
       outputBytes: this.#outputBytes,
       ...this.#terms.member(),
     };
@@ -87,6 +87,7 @@ export class TranslateStream implements LaneStream {
   #finished = false;
   /** The blocks that have started and not ended. */
   readonly #blocks = new Map<number, 'text' | 'reasoning' | 'tool'>();
+  #endWaits = false;
   #out = '';
   #covered = Number.POSITIVE_INFINITY;
   #uncovered: UncoveredEvents | null = null;
@@ -152,8 +153,13 @@ export class TranslateStream implements LaneStream {
     else if (this.#open) this.#fail(brokenStream('The provider ended the stream before the answer was complete.'));
   }
 
-  terminal(): Buffer {
-    return Buffer.from(this.#writer.terminal());
+  terminal(counted: TokenCounts | null = null): Buffer {
+    let text = '';
+    if (this.#endWaits) {
+      if (counted !== null) text += this.#writer.write({ type: 'usage', tokens: counted });
+      text += this.#writer.write({ type: 'end' });
+    }
+    return Buffer.from(text + this.#writer.terminal());
   }
 
   meter(): Meter {
@@ -171,7 +177,7 @@ export class TranslateStream implements LaneStream {
       if (position) this.#writer.continueAt?.(position.nextSequence);
       this.#write({ type: 'finish', reason: 'length', raw: { format: 'chat', value: 'length' } });
       this.#write({ type: 'usage', tokens });
-      this.#write({ type: 'end' });
+      this.#end();
     });
   }
 
@@ -195,7 +201,7 @@ export class TranslateStream implements LaneStream {
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         const { condition, message, kept } = error;
-        this.#fail({ condition, message, kept });
+        this.#fail({ condition, message, kept, owed: error instanceof UnfitAnswer });
       }
     }
     const forward = this.#out === '' ? null : Buffer.from(this.#out);
@@ -240,6 +246,7 @@ export class TranslateStream implements LaneStream {
   }
 
   #deliver(event: TurnEvent): void {
+    if (event.type === 'unread') return;
     for (const filtered of this.#filter.apply(event)) this.#write(filtered);
     if (this.#filter.over && this.#open) this.#write({ type: 'end' });
   }
@@ -256,8 +263,21 @@ export class TranslateStream implements LaneStream {
       this.#endBlocks(endsMidway(event.reason));
     }
     this.#note(event);
-    this.#out += this.#writer.write(event);
-    this.#state = event.type === 'end' ? 'complete' : 'open';
+    if (event.type !== 'end') {
+      this.#out += this.#writer.write(event);
+      this.#state = 'open';
+    } else if (this.#meter.read().reportedFinal) {
+      this.#end();
+    } else {
+      // It may show usage, which has to be counted first.
+      this.#endWaits = true;
+      this.#state = 'complete';
+    }
+  }
+
+  #end(): void {
+    this.#out += this.#writer.write({ type: 'end' });
+    this.#state = 'complete';
   }
 
   #note(event: TurnEvent): void {

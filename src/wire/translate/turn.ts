@@ -296,6 +296,8 @@ export type TurnEvent =
   | { readonly type: 'tool-delta'; readonly key: number; readonly text: string }
   /** `incomplete`: the answer ended in the middle of the call, which must not be run. */
   | { readonly type: 'tool-end'; readonly key: number; readonly incomplete?: boolean | undefined }
+  /** Text that only the target's own format has a place for: it is metered, and the client does not see it. */
+  | { readonly type: 'unread'; readonly text: string }
   /** A block that only its own format knows, complete. */
   | { readonly type: 'opaque'; readonly format: Format; readonly raw: JsonObject }
   /** The best figures so far; a later one replaces an earlier one. */

@@ -116,7 +116,7 @@ describe('an elastic hold', () => {
     assert.equal(await flagged(), before);
   });
 
-  test('[R13] is never raised beyond the worst case, whatever the provider reports', async () => {
+  test('[R13] [R86] a report beyond the worst case cannot be: counted here instead, and flagged', async () => {
     const before = await flagged();
     const key = await gateway.tokenKey();
     const client = streamed(key, 'chat');
@@ -125,7 +125,8 @@ describe('an elastic hold', () => {
     call.chunk(opening.join('') + text('a') + closing(500_000));
     call.finish();
     assert.match((await client.ended).text, SPEECH.chat.terminal);
-    assert.equal((await settled(gateway, key)).used, inputHigh({}) + 8_000);
+    const { used } = await settled(gateway, key);
+    assert.ok(used > 0 && used < inputHigh({}), `charged ${used}`);
     assert.equal(await flagged(), before + 1);
   });
 

@@ -174,14 +174,15 @@ describe('the amount held', () => {
     assert.equal(dear, 1000 * OUTPUT_NANOS + 2 * inputNanos);
   });
 
-  test('[R13] a provider that reports more than the hold: the hold is charged and the difference is flagged', async () => {
+  test('[R13] [R86] a report beyond the worst case that was held cannot be: counted here instead, and flagged', async () => {
     const key = await gateway.creditKey();
     const { flagged } = await gateway.audit();
     const one = await running(key);
     const { reserved } = (await usage(key)).credits;
     one.gated.answer(1_000_000, 1_000_000);
     assert.equal((await one.response).status, 200);
-    assert.equal((await usage(key)).credits.used, reserved);
+    const { used } = (await usage(key)).credits;
+    assert.ok(used > 0 && used < reserved / 2, `charged ${used} of ${reserved}`);
     assert.equal((await gateway.audit()).flagged, flagged + 1);
     await auditClean(gateway);
   });
@@ -316,7 +317,7 @@ describe('balance codes', () => {
     }
     const used = await gateway.tokenKey({ budget: 1_200 });
     const one = await running(used);
-    one.gated.answer(200, 1000);
+    one.gated.answer(50, 1000);
     await one.response;
     assert.ok((await usage(used)).tokens.used > 1_000);
     await refusal(say(used, 'chat', 'go', GATED), 'chat', 429, 'limit_reached');

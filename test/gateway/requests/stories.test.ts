@@ -81,7 +81,7 @@ describe('gateway requests show tells of', () => {
   test('a streamed answer', () =>
     told('streamed', key, (call) => call.stream([...opening, text('Hi'), ...closing]), { stream: true }));
 
-  test('an answer that came to more than was held', async () => {
+  test('an answer whose usage cannot be', async () => {
     const usage = { prompt_tokens: 2_000_000, completion_tokens: 8, total_tokens: 2_000_008 };
     await told('flagged', key, reply(200, { ...whole('Hi'), usage }));
     const budgeted = await scripted.gateway.tokenKey({ budget: 100_000 });

@@ -146,6 +146,27 @@ describe('a stream without reported usage', () => {
   });
 });
 
+describe('text in shapes that the format does not name', () => {
+  const text = PROSE.English.repeat(120);
+  const { opening } = SPEECH.chat;
+  const chunk = (delta: object): string =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+  const shapes: Readonly<Record<string, (text: string) => object>> = {
+    'content as parts': (piece) => ({ content: [{ type: 'text', text: piece }] }),
+    'reasoning details': (piece) => ({ reasoning_details: [{ type: 'reasoning.text', text: piece, index: 0 }] }),
+    'a transcript': (piece) => ({ audio: { id: 'a', transcript: piece } }),
+    'a member that nobody knows': (piece) => ({ novel: { deep: [piece] } }),
+  };
+  const pieces = [...(text.match(/.{1,400}/gs) ?? []), ` ${LAST}`, LAST];
+  for (const [name, delta] of Object.entries(shapes)) {
+    test(`[F48] [R49] ${name}: 10,000 tokens that were read and cancelled are charged`, async () => {
+      assert.ok(countTokens(text) > 10_000, `${countTokens(text)} tokens`);
+      const frames = [...opening, ...pieces.map((piece) => chunk(delta(piece)))];
+      assertCounted(await chargedFor('chat', frames, cancelled), text);
+    });
+  }
+});
+
 describe('of the sandbox', () => {
   test('[R50] [R68] a stream that reports no usage and breaks is charged by the text that its client has seen', async () => {
     await using sandbox = await startedGateway({ config: COUNTS_EXACTLY });

@@ -6,6 +6,7 @@ import { totalTokens } from '../../../src/core/usage.ts';
 import { chargeFor } from '../../../src/exchange/meter.ts';
 import type { Plan } from '../../../src/exchange/plan.ts';
 import { holdFor } from '../../../src/exchange/price.ts';
+import type { Meter } from '../../../src/wire/lane.ts';
 
 const rate = fc.bigInt({ min: 0n, max: 10n ** 9n });
 const fraction = fc.record({
@@ -125,7 +126,7 @@ describe('a charge', () => {
     );
   });
 
-  test('without anything to multiply or to add it is the plain price', () => {
+  test('without anything to multiply or to add it is the plain price; what exceeds the hold is flagged', () => {
     const price: Pricing = {
       per: 1n,
       tiers: [
@@ -136,5 +137,37 @@ describe('a charge', () => {
     const meter = { reported: counts, reportedFinal: true, outputBytes: 0 };
     const charge = chargeFor('credit', planOf(price, {}, 10), 1_000n, meter, null, true, 'p');
     assert.equal(charge.owed, 30n);
+    assert.equal(charge.flag, null);
+    const beyond = chargeFor('credit', planOf(price, {}, 10), 20n, meter, null, true, 'p');
+    assert.equal(beyond.amount, 20n);
+    assert.match(beyond.flag ?? '', /more than the .* held/, 'what is missing is flagged');
+  });
+
+  test('[R49] input that may have been cached and that nobody reported is charged in full, and says so', () => {
+    const rates = { input: 10n, output: 40n, cacheRead: 1n, cacheWrite: 10n, cacheWrite1h: 10n };
+    const price: Pricing = { per: 1n, tiers: [{ fromInputTokens: 0, rates }] };
+    const flagOf = (likely: number, meter: Meter, of = price): string | null =>
+      chargeFor('credit', planOf(of, {}, likely), 10n ** 9n, meter, 5, false, 'p').flag;
+    const cut = { reported: null, reportedFinal: false, outputBytes: 20 };
+    assert.match(flagOf(5_000, cut) ?? '', /full price: nobody reported how much of it was cached/);
+    // Too short to be cached; nothing that a cache would make cheaper; and reported at the start, as messages streams do.
+    assert.equal(flagOf(1_000, cut), null);
+    const dear: Pricing = { per: 1n, tiers: [{ fromInputTokens: 0, rates: { ...rates, cacheRead: 10n } }] };
+    assert.equal(flagOf(5_000, cut, dear), null);
+    const counts = { input: 100, cacheRead: 4_900, cacheWrite: 0, cacheWrite1h: 0, output: 1, reasoning: 0 };
+    assert.equal(flagOf(5_000, { ...cut, reported: counts }), null);
+  });
+
+  test('[R86] a report without input is not believed, also at the start of a stream that is then cut', () => {
+    const price: Pricing = {
+      per: 1n,
+      tiers: [
+        { fromInputTokens: 0, rates: { input: 1n, output: 4n, cacheRead: 1n, cacheWrite: 1n, cacheWrite1h: 1n } },
+      ],
+    };
+    const counts = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 1, reasoning: 0 };
+    const meter = { reported: counts, reportedFinal: false, outputBytes: 40 };
+    const { usage } = chargeFor('credit', planOf(price, {}, 100), 1_000n, meter, null, false, 'p');
+    assert.deepEqual([usage.source, usage.tokens.input, usage.tokens.output], ['counted', 100, 10]);
   });
 });

@@ -82,7 +82,7 @@ const messagesFrame = fc.oneof(
 const scanned: Readonly<Record<Format, () => LaneStream>> = {
   chat: () =>
     new PassthroughStream(new ChatObserver({ publicModel: PUBLIC_MODEL, usageAsked: false, choices: 1 }), null),
-  messages: () => new PassthroughStream(new MessagesObserver(PUBLIC_MODEL), null),
+  messages: () => new PassthroughStream(new MessagesObserver({ publicModel: PUBLIC_MODEL }), null),
 };
 
 describe('a frame like the one before it', () => {

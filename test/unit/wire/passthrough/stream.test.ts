@@ -77,6 +77,14 @@ describe('chat', () => {
     assert.equal(result.meter.reportedFinal, true);
   });
 
+  test('chunks without choices pass, before, between and behind the others', () => {
+    const none = `data: ${JSON.stringify({ id: 'c1', model: PUBLIC_MODEL, choices: [], prompt_filter_results: [] })}\n\n`;
+    const chunks = CHAT_CONTENT.flatMap((chunk) => [none, chunk]);
+    const passed = run(laneFor('chat', { stream: true }).stream(), [...chunks, none, 'data: [DONE]\n\n']);
+    assert.deepEqual([passed.state, passed.meter.outputBytes], ['complete', CHAT_OUTPUT_BYTES]);
+    assert.equal(passed.forwarded, published([...chunks, none].join('')));
+  });
+
   test('complete frames that need no edit are forwarded without a copy', () => {
     const stream = laneFor('chat', { stream: true }, UPSTREAM_MODEL).stream();
     const first = Buffer.from(CHAT_CONTENT.slice(0, 2).join(''));

@@ -132,6 +132,7 @@ describe('whole', () => {
         '{"error":{"message":"boom"}}',
         '<html></html>',
         answers[format].slice(0, -9),
+        '{"id":"1","choices":[]}',
         '[]',
         'null',
         '',

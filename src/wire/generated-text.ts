@@ -1,0 +1,89 @@
+/**
+ * What of a provider's JSON is text that a model has written, also where the format does not know the member: text that
+ * nobody recognises would otherwise be free. Names, ids, references and what is encrypted or encoded are not text, and what
+ * a hosted tool has returned is input.
+ */
+import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+
+const NOT_TEXT = new Set([
+  // What names or describes a thing.
+  ...['id', 'type', 'object', 'role', 'name', 'model', 'status', 'format', 'phase', 'namespace', 'server_label'],
+  ...['filename', 'media_type', 'mime_type', 'execution', 'caller', 'container', 'environment'],
+  ...['finish_reason', 'stop_reason', 'stop_sequence', 'stop_details', 'incomplete_details'],
+  // What points at something: providers do not count it as output.
+  ...['url', 'annotation', 'annotations', 'citation', 'citations', 'references'],
+  // The same text again, token by token; and padding.
+  ...['logprobs', 'obfuscation'],
+  // Encoded or encrypted.
+  ...['data', 'b64_json'],
+]);
+const NOT_TEXT_ENDING = /(?:_ids?|_url|_b64|signature)$|^encrypted_/;
+
+/** Whether a member of this name holds no text that a model has written, whatever is in it. */
+export function isNotText(name: string): boolean {
+  return NOT_TEXT.has(name) || NOT_TEXT_ENDING.test(name);
+}
+
+/** Blocks and items that hold what a tool has returned. */
+const RETURNED = /_(?:tool_result|output)$/;
+/** Calls of hosted tools, and their members that hold what the tool has returned. */
+const HOSTED = /_call$|^mcp_/;
+const RETURNED_MEMBERS = new Set(['output', 'outputs', 'results', 'result', 'tools', 'error']);
+/** What a model writes as JSON, names and all. */
+const WRITTEN_AS_JSON = new Set(['input', 'arguments']);
+
+/** Whether a block or item of this type holds only what a tool has returned. */
+export function isReturned(type: string): boolean {
+  return RETURNED.test(type);
+}
+
+/** Every text within the value. */
+export function* generatedTexts(value: Json | undefined): Generator<string> {
+  if (typeof value === 'string') {
+    if (value !== '') yield value;
+  } else if (Array.isArray(value)) {
+    for (const element of value) yield* generatedTexts(element);
+  } else if (isObject(value)) {
+    yield* textsOfObject(value);
+  }
+}
+
+function* textsOfObject(value: JsonObject): Generator<string> {
+  const type = typeof value.type === 'string' ? value.type : '';
+  if (isReturned(type)) return;
+  const hosted = HOSTED.test(type);
+  for (const [name, member] of Object.entries(value)) {
+    if (isNotText(name) || (hosted && RETURNED_MEMBERS.has(name))) continue;
+    if (WRITTEN_AS_JSON.has(name) && isObject(member)) yield JSON.stringify(member);
+    else yield* generatedTexts(member);
+  }
+}
+
+/** Members of a chat delta or message that servers fill with the same reasoning side by side. */
+const REASONING = /reason|think|thought|^provider_specific_fields$/;
+
+/** Whether a member of this name of a chat delta holds reasoning, so that it may repeat another one. */
+export function isChatReasoning(name: string): boolean {
+  return REASONING.test(name);
+}
+
+/** Every text of a chat delta or message, its reasoning once. */
+export function* chatTexts(message: JsonObject): Generator<string> {
+  let reasoning: readonly string[] = [];
+  for (const [name, member] of Object.entries(message)) {
+    if (isNotText(name)) continue;
+    if (!isChatReasoning(name)) {
+      yield* generatedTexts(member);
+      continue;
+    }
+    const texts = [...generatedTexts(member)];
+    if (bytesOf(texts) > bytesOf(reasoning)) reasoning = texts;
+  }
+  yield* reasoning;
+}
+
+export function bytesOf(texts: Iterable<string>): number {
+  let bytes = 0;
+  for (const text of texts) bytes += Buffer.byteLength(text);
+  return bytes;
+}

@@ -1,0 +1,51 @@
+/**
+ * What a provider reports of the tokens of one answer, and whether that can be. A report that cannot is not charged by: the
+ * tokens are counted here instead, and the client sees what was counted. One per answer.
+ */
+import { inputTokens, type TokenCounts, totalTokens } from '../core/usage.ts';
+import type { Meter } from './lane.ts';
+
+type ReportMembers = Pick<Meter, 'reported' | 'reportedFinal' | 'disbelieved'>;
+
+export class ReportedUsage {
+  readonly #tokensMax: () => number;
+  #members: ReportMembers = { reported: null, reportedFinal: false };
+
+  /** `tokensMax`: the most tokens that the request can take; hosted tools may add to it. */
+  constructor(tokensMax: (() => number) | undefined) {
+    this.#tokensMax = tokensMax ?? (() => Number.POSITIVE_INFINITY);
+  }
+
+  /** `tokens`: null where the report holds figures that are none. `final`: of a report of the whole answer. */
+  take(tokens: TokenCounts | null, final: boolean, outputBytes: number, hostedCalls: boolean): void {
+    if (tokens === null) {
+      this.#members = { reported: null, reportedFinal: false, disbelieved: 'figures that are not counts' };
+      return;
+    }
+    const why = final ? this.#impossible(tokens, outputBytes, hostedCalls) : undefined;
+    if (why === undefined) this.#members = { reported: tokens, reportedFinal: final };
+    else this.#members = { reported: why.input ? tokens : null, reportedFinal: false, disbelieved: why.reason };
+  }
+
+  /** `input`: that part can still be. */
+  #impossible(tokens: TokenCounts, outputBytes: number, hostedCalls: boolean): Impossible | undefined {
+    if (inputTokens(tokens) === 0) return { reason: 'no input tokens', input: false };
+    if (tokens.output === 0 && outputBytes > 0) return { reason: 'no output tokens beside content', input: true };
+    if (hostedCalls || totalTokens(tokens) <= this.#tokensMax()) return undefined;
+    return { reason: `${totalTokens(tokens)} tokens, more than the request can take`, input: false };
+  }
+
+  get disbelieved(): boolean {
+    return this.#members.disbelieved !== undefined;
+  }
+
+  /** The members of a meter. */
+  members(): ReportMembers {
+    return this.#members;
+  }
+}
+
+interface Impossible {
+  readonly reason: string;
+  readonly input: boolean;
+}
