@@ -219,12 +219,12 @@ describe('[R60] the lifetime of cache writes', () => {
     const reports = {
       messages: {
         input_tokens: 10,
-        output_tokens: 0,
+        output_tokens: 1,
         cache_creation_input_tokens: 100,
         cache_creation: { ephemeral_5m_input_tokens: 40, ephemeral_1h_input_tokens: 60 },
       },
-      responses: { input_tokens: 110, output_tokens: 0, input_tokens_details: details },
-      chat: { prompt_tokens: 110, completion_tokens: 0, prompt_tokens_details: details },
+      responses: { input_tokens: 110, output_tokens: 1, input_tokens_details: details },
+      chat: { prompt_tokens: 110, completion_tokens: 1, prompt_tokens_details: details },
     };
     for (const format of FORMAT_NAMES) {
       const key = await gateway.creditKey();
@@ -232,8 +232,8 @@ describe('[R60] the lifetime of cache writes', () => {
       const asked = ASKED[format][0]?.body(LONG[format]);
       assert.equal((await ask(key, format, { model: `priced-${format}`, ...asked })).status, 200);
       const { used } = await accountWhen(gateway, key, ({ live_holds }) => live_holds === 0);
-      // 10 × 1 + 40 × 1.25 + 60 × 2
-      assert.equal(Math.round(used * 1e9), 180_000, format);
+      // 10 × 1 + 40 × 1.25 + 60 × 2 + 1 × 4
+      assert.equal(Math.round(used * 1e9), 184_000, format);
     }
   });
 });

@@ -3,23 +3,28 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addedUp, Shortfalls } from '../../../src/observe/shortfalls.ts';
+import { dense } from '../../support/cut-gateway.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 import { scrapeOf } from '../../support/scrape.ts';
-import { ask, scriptedGateway, settled } from '../../support/scripted-gateway.ts';
+import { ask, scriptedGateway, settled, streamed } from '../../support/scripted-gateway.ts';
 import { SPEECH } from '../../support/upstreams/spoken.ts';
 
 describe('a charge that its hold does not cover', () => {
   test('[R13] [F18] is counted in the metrics with what is missing, and the operator is told of the key and the day', async () => {
-    await using fixture = await scriptedGateway({ settings: { alerts: {} } });
+    await using fixture = await scriptedGateway({ settings: { alerts: {} }, model: { visible_output: true } });
     const { gateway, first } = fixture;
-    const key = await gateway.creditKey();
-    const body = JSON.stringify(SPEECH.chat.whole('Hi'));
-    for (const reported of [body.replace(/"completion_tokens":\d+/, '"completion_tokens":700000'), body]) {
-      const answer = ask(key, 'chat', { max_tokens: 10 });
-      (await first.next()).reply(200, reported);
-      assert.equal((await answer).status, 200);
-    }
-    const { used } = await settled(gateway, key);
+    const rich = await gateway.creditKey();
+    const answer = ask(rich, 'chat', { max_tokens: 10 });
+    (await first.next()).reply(200, JSON.stringify(SPEECH.chat.whole('Hi')));
+    assert.equal((await answer).status, 200);
+    // What this one pays for is less than what its answer comes to, most of which it does not get.
+    const key = await gateway.creditKey({ credit: '0.009' });
+    const client = streamed(key, 'chat');
+    const call = await first.next();
+    call.streamHead();
+    call.chunk(SPEECH.chat.opening.join('') + SPEECH.chat.text(dense(7_000)));
+    assert.match((await client.ended).text, /"finish_reason":"length"/);
+    const used = (await settled(gateway, rich)).used + (await settled(gateway, key)).used;
     let scrape = await scrapeOf(gateway.dataDir);
     while (scrape.sum('gateway_requests_total') < 2) scrape = await scrapeOf(gateway.dataDir);
     const labels = { model: 'tested', provider: 'one' };
@@ -27,7 +32,7 @@ describe('a charge that its hold does not cover', () => {
     const missing = scrape.sum('gateway_charge_shortfall_credits_total', labels);
     const price = scrape.sum('gateway_cost_credits_total', labels);
     assert.ok(missing > 0 && Math.abs(price - used - missing) < 1e-9, `${price} less ${used} is not ${missing}`);
-    assert.equal(scrape.sum('gateway_usage_counted_total'), 0);
+    assert.equal(scrape.sum('gateway_usage_counted_total'), 1);
 
     const day = new Date().toISOString().slice(0, 10);
     for (;;) {
