@@ -40,7 +40,7 @@ const COLUMNS = ['attack', 'control p99', 'bystander p50', 'p99', 'most', `p99 â
 
 function row({ attack, control, attacked, peakMb, faults }: Trial): readonly string[] {
   return [
-    `${attack.name} ${attack.tags}`,
+    `${attack.name} (${attack.tags})`,
     `${control.p99} ms`,
     `${attacked.p50} ms`,
     `${attacked.p99} ms`,
@@ -83,7 +83,7 @@ async function attempt(attack: Attack, options: TrialOptions): Promise<Trial> {
 async function main(): Promise<number> {
   const { minutes, engine, seed, attacks, list, help } = options();
   if (help || list) {
-    console.log(help ? HELP : attacks.map(({ name, tags }) => `${name} ${tags}`).join('\n'));
+    console.log(help ? HELP : attacks.map(({ name, tags }) => `${name} (${tags})`).join('\n'));
     return 0;
   }
   console.log(`${engine}, seed ${seed}`);

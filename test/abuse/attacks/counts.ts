@@ -62,7 +62,7 @@ function check(arena: Arena, when: string, answers: readonly Answer[]): void {
 
 export const COUNT_FLOOD: Attack = {
   name: 'a flood of counts',
-  tags: '[F44] [R63]',
+  tags: 'F44, R63',
   run: async (arena) => {
     arena.provider.answer = (call) => call.reply(200, SPEECH.chat.whole('Hello.'));
     // The first count of a process starts a thread and reads a vocabulary, which is not what is tried here.

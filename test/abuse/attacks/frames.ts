@@ -129,7 +129,7 @@ function endings(answers: readonly Answer[]): string {
 
 export const LARGE_FRAMES: Attack = {
   name: 'answers in large frames',
-  tags: '[F47] [R13]',
+  tags: 'F47, R13',
   settings: () => ({
     models: SHAPES.map(({ name, outputLimit }) =>
       modelOf(`frames-${name}`, {

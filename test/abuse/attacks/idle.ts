@@ -61,7 +61,7 @@ function keepIdle(arena: Arena, held: Set<Socket>): void {
 
 export const IDLE_CONNECTIONS: Attack = {
   name: 'idle and silent connections',
-  tags: '[R87]',
+  tags: 'R87',
   settings: () => ({ limits: { connections: CONNECTIONS_MAX, headers_timeout: HEADERS_S, keep_alive_timeout: 60 } }),
   run: async (arena) => {
     arena.provider.answer = (call) => call.reply(200, SPEECH.chat.whole('Hello.'));

@@ -183,7 +183,7 @@ function messageOf({ text }: Answer): string {
 
 export const INLINE_TOOLS: Attack = {
   name: 'hosted tools declared inline',
-  tags: '[F51] [R60]',
+  tags: 'F51, R60',
   settings: () => ({
     models: [modelOf(PRICED_MODEL, { hosted_tools: { web_search: { per_1000_calls: 10, max_calls: SEARCHES } } })],
   }),

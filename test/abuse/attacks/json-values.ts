@@ -64,7 +64,7 @@ async function sendSome(arena: Arena, keys: readonly CreatedKey[], name: string,
 
 export const JSON_VALUES: Attack = {
   name: 'millions of JSON values',
-  tags: '[F43]',
+  tags: 'F43',
   run: async (arena) => {
     arena.provider.answer = (call) => call.reset();
     const keys = [await arena.key({ credit: POOR }), await arena.key()];

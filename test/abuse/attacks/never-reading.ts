@@ -80,7 +80,7 @@ async function openCount(ends: readonly Promise<void>[], withinMs: number): Prom
 
 export const NEVER_READING: Attack = {
   name: 'clients that never read',
-  tags: '[F46]',
+  tags: 'F46',
   settings: () => {
     const folder = temporaryFolder('gateway-abuse-tls');
     const { key, cert } = certificateOf('127.0.0.1');

@@ -47,7 +47,7 @@ function flood(arena: Arena, reads: boolean, untilMs: number): Promise<Seen> {
 
 export const PIPELINING: Attack = {
   name: 'pipelined requests without a credential',
-  tags: '[F42]',
+  tags: 'F42',
   run: async (arena) => {
     for (let round = 0; arena.goesOn && round < ROUNDS_MAX; round++) {
       const untilMs = Date.now() + arena.leftMs / (ROUNDS_MAX - round);

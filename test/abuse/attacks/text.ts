@@ -50,7 +50,7 @@ function said(content: string): object[] {
 
 export const TEXT_WORK: Attack = {
   name: 'text that takes long to scan',
-  tags: '[F41]',
+  tags: 'F41',
   run: async (arena) => {
     arena.provider.answer = (call) => {
       const content = (call.body.messages as { content: string }[])[0]?.content ?? '';

@@ -123,7 +123,7 @@ async function readAndLeave(arena: Arena, shape: Shape, index: number): Promise<
 
 export const UNMETERED_TEXT: Attack = {
   name: 'text in unknown shapes',
-  tags: '[F48]',
+  tags: 'F48',
   run: async (arena) => {
     const text = words(FRAME_TOKENS);
     arena.provider.answer = (call) => {

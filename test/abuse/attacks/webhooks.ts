@@ -86,7 +86,7 @@ async function rootWith(arena: Arena, url: string): Promise<string> {
 
 export const HANGING_WEBHOOKS: Attack = {
   name: 'webhooks that hang',
-  tags: '[F45]',
+  tags: 'F45',
   settings: () => {
     const ca = join(temporaryFolder('gateway-abuse-ca'), 'ca.pem');
     writeFileSync(ca, certificate.cert);
