@@ -18,7 +18,7 @@ export type BystanderReport =
   | { readonly kind: 'listening'; readonly port: number }
   | { readonly kind: 'waits'; readonly waits: Waits };
 
-export class Bystander {
+export class Bystander implements AsyncDisposable {
   readonly providerPort: number;
   readonly #thread: Worker;
 
@@ -43,11 +43,13 @@ export class Bystander {
     return this.#waits({ kind: 'report' });
   }
 
-  /** Since the last report, with the request that runs. Ends it; a gateway that hangs must be killed before. */
-  async end(): Promise<Waits> {
-    const waits = await this.#waits({ kind: 'end' });
+  /** Since the last report, with the request that runs, which is the last one; a gateway that hangs must be killed before. */
+  end(): Promise<Waits> {
+    return this.#waits({ kind: 'end' });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#thread.terminate();
-    return waits;
   }
 
   async #waits(order: BystanderOrder): Promise<Waits> {

@@ -43,15 +43,9 @@ const WARM_UP_MS = 1_000;
 const END_WITHIN_MS = 40_000;
 
 export async function tryAttack(attack: Attack, { seed, postgres, seconds }: TrialOptions): Promise<Trial> {
-  const bystander = await Bystander.start();
+  await using bystander = await Bystander.start();
   const settings = attack.settings?.() ?? {};
-  const arena = await Arena.start({ seed, postgres, calmPort: bystander.providerPort, settings }).catch(
-    async (error: unknown) => {
-      await bystander.end();
-      throw error;
-    },
-  );
-  await using attacked = arena;
+  await using attacked = await Arena.start({ seed, postgres, calmPort: bystander.providerPort, settings });
   const key = await attacked.key();
   bystander.ask(attacked.origin, key.key, CALM_MODEL);
   await delay(WARM_UP_MS);

@@ -90,7 +90,7 @@ export const HANGING_WEBHOOKS: Attack = {
   settings: () => {
     const ca = join(temporaryFolder('gateway-abuse-ca'), 'ca.pem');
     writeFileSync(ca, certificate.cert);
-    return { alerts: { allow_private: true, ca } };
+    return { alerts: { accounts_allow_private: true, ca } };
   },
   run: async (arena) => {
     arena.provider.answer = (call) => call.reply(200, SPEECH.chat.whole('Hello.'));
