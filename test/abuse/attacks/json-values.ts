@@ -12,11 +12,10 @@ const POOR = '0.000001';
 const WITHIN_MS = 20_000;
 
 type Filling = (bytes: number) => string;
-const repeated = (piece: string, bytes: number): string => piece.repeat(Math.floor(bytes / (piece.length + 1)) - 1);
 const list =
   (piece: string): Filling =>
   (bytes) =>
-    `[${repeated(`${piece},`, bytes)}${piece}]`;
+    `[${`${piece},`.repeat(Math.floor(bytes / (piece.length + 1)))}${piece}]`;
 
 const FILLINGS: Readonly<Record<string, { readonly member: string; readonly value: Filling }>> = {
   'empty objects as messages': { member: 'messages', value: list('{}') },
