@@ -6,8 +6,11 @@ import { type Attack, summed } from '../trial.ts';
 
 /** A little less than `limits.body_bytes`. */
 const LARGEST = 33_500_000;
-const SIZES = [3_000_000, LARGEST];
-const AT_ONCE = 3;
+/** Each with how many are sent at once: what waits to be judged has to be somewhere. */
+const SIZES = [
+  [3_000_000, 4],
+  [LARGEST, 2],
+] as const;
 const POOR = '0.000001';
 const WITHIN_MS = 20_000;
 
@@ -45,15 +48,21 @@ function bodyOf(member: string, value: string): Buffer {
   return Buffer.from(`{"model":"${MODEL}",${others}"${member}":${value}}`);
 }
 
-async function sendSome(arena: Arena, keys: readonly CreatedKey[], name: string, body: Buffer): Promise<void> {
+async function sendSome(
+  arena: Arena,
+  keys: readonly CreatedKey[],
+  name: string,
+  body: Buffer,
+  atOnce: number,
+): Promise<void> {
   const answers = await Promise.all(
-    Array.from({ length: AT_ONCE }, (_none, index) => {
+    Array.from({ length: atOnce }, (_none, index) => {
       const key = keys[index % keys.length];
       if (key === undefined) throw new Error('nobody asks');
       return send(key, '/v1/chat/completions', body, { withinMs: WITHIN_MS });
     }),
   );
-  const what = `${(body.length / 1e6).toFixed(1)} MB of ${name}, ${AT_ONCE} at once`;
+  const what = `${(body.length / 1e6).toFixed(1)} MB of ${name}, ${atOnce} at once`;
   const slowest = Math.round(Math.max(...answers.map(({ ms }) => ms)));
   const codes = answers.map(errorCode);
   arena.figure(`${what}: ${summed(codes)}; ${slowest} ms`);
@@ -67,10 +76,10 @@ export const JSON_VALUES: Attack = {
   run: async (arena) => {
     arena.provider.answer = (call) => call.reset();
     const keys = [await arena.key({ credit: POOR }), await arena.key()];
-    for (const size of SIZES) {
+    for (const [size, atOnce] of SIZES) {
       for (const [name, { member, value }] of Object.entries(FILLINGS)) {
         if (!arena.goesOn) return;
-        await sendSome(arena, keys, name, bodyOf(member, value(size)));
+        await sendSome(arena, keys, name, bodyOf(member, value(size)), atOnce);
       }
     }
   },
