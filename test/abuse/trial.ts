@@ -33,7 +33,7 @@ export interface TrialOptions {
 export const MEMORY_MB_MAX = 400;
 /** Generous, because the machine is shared: what is looked for is a gateway that stands still. */
 const FACTOR_MAX = 20;
-const WAIT_MS_MIN = 1_000;
+const WAIT_MS_MIN = 1_500;
 /** Whatever the control was: a machine that is as busy as that still serves others. */
 const WAIT_MS_MAX = 5_000;
 export const AIM_MS = 250;

@@ -9,7 +9,8 @@ const LARGEST = 33_500_000;
 /** Each with how many are sent at once: what waits to be judged has to be somewhere. */
 const SIZES = [
   [3_000_000, 4],
-  [LARGEST, 2],
+  [12_000_000, 3],
+  [LARGEST, 1],
 ] as const;
 const POOR = '0.000001';
 const WITHIN_MS = 20_000;
