@@ -1,6 +1,6 @@
 /**
  * A provider of the messages format whose model thinks for a long time without showing it: of its thoughts only a signature is streamed, and
- * what they have cost is known from the report at the end. Each conversation has two answers: one file is read, then it is done.
+ * what they have cost is known from the report at the end.
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ import { type AnswerSpec, type Block, streamedAnswer, wholeAnswer } from '../sup
 
 /** Asks for an answer that takes a second, so that many of them can be made before what is tried. */
 export const QUICKLY = 'Answer quickly.';
-export const FINAL = 'The file was read.';
+export const FINAL = 'All of it was thought through.';
 /** In 20 s: 45 tokens of output in a second, most of them unseen. */
 const TOKENS: TokenCounts = { ...NO_TOKENS, input: 500, output: 900, reasoning: 800 };
 /** Of a quick answer: 30 tokens in its second beyond the 2,048 that a stream may have at once. */
@@ -23,21 +23,18 @@ const PING_MS = 2_000;
 interface Asked {
   readonly stream?: boolean;
   readonly thinking?: { readonly type?: string };
-  readonly tools?: readonly unknown[];
   readonly messages: readonly { readonly content: unknown }[];
 }
 
 export class ThinkingUpstream implements AsyncDisposable {
   readonly #server: Server;
-  readonly #file: string;
   /** Of the answers that were sent to their end. */
   readonly reported: TokenCounts[] = [];
   /** How many requests asked for thoughts, and how many did not. */
   readonly asked = { thinking: 0, plain: 0 };
   readonly surprises: string[] = [];
 
-  private constructor(file: string) {
-    this.#file = file;
+  private constructor() {
     this.#server = createServer((request, response) => {
       const answered = async (): Promise<void> => {
         if (request.url?.split('?')[0] !== '/v1/messages') throw new Error(`${request.url} is not scripted`);
@@ -50,9 +47,8 @@ export class ThinkingUpstream implements AsyncDisposable {
     });
   }
 
-  /** `file`: what the model wants to read. */
-  static async start(file: string): Promise<ThinkingUpstream> {
-    const upstream = new ThinkingUpstream(file);
+  static async start(): Promise<ThinkingUpstream> {
+    const upstream = new ThinkingUpstream();
     await new Promise<void>((resolve) => upstream.#server.listen(0, '127.0.0.1', resolve));
     return upstream;
   }
@@ -66,27 +62,14 @@ export class ThinkingUpstream implements AsyncDisposable {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  async #answer({ stream, thinking, tools = [], messages }: Asked, response: ServerResponse): Promise<void> {
+  async #answer({ stream, thinking, messages }: Asked, response: ServerResponse): Promise<void> {
     const quick = JSON.stringify(messages).includes(QUICKLY);
     const tokens = quick ? QUICK_TOKENS : TOKENS;
     const thinks = thinking !== undefined && thinking.type !== 'disabled';
     this.asked[thinks ? 'thinking' : 'plain'] += 1;
-    const hasRead = JSON.stringify(messages).includes('"tool_result"');
-    const said: Block =
-      tools.length === 0 || hasRead
-        ? { kind: 'text', pieces: [FINAL] }
-        : {
-            kind: 'tool',
-            id: `toolu_${this.asked.thinking}x${this.asked.plain}`,
-            name: 'Read',
-            pieces: [JSON.stringify({ file_path: this.#file })],
-          };
+    const text: Block = { kind: 'text', pieces: [FINAL] };
     const thought: Block = { kind: 'thinking', pieces: [], signature: 'c2lnbmVk' };
-    const spec: AnswerSpec = {
-      blocks: thinks ? [thought, said] : [said],
-      finish: said.kind === 'tool' ? 'tool' : 'stop',
-      tokens,
-    };
+    const spec: AnswerSpec = { blocks: thinks ? [thought, text] : [text], finish: 'stop', tokens };
     if (stream !== true) {
       response
         .writeHead(200, { 'content-type': 'application/json' })
