@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AccountView, CreatedKey, KeyView } from '../../src/admin/api.ts';
+import type { Charge } from '../support/charges.ts';
 import { type Account, type Call, levelViolations, newCall, rateViolation, violationsOf } from './book.ts';
-import type { Charge } from './world.ts';
 
 const TOKENS = { input: 10, output: 5 };
 const COST = 30_000;

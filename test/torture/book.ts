@@ -1,6 +1,7 @@
 /** What the clients have seen, and what must follow from it for the ledger. */
 import type { AccountView, CreatedKey, KeyView } from '../../src/admin/api.ts';
-import { type Charge, INPUT_NANOS, OUTPUT_NANOS } from './world.ts';
+import type { Charge } from '../support/charges.ts';
+import { INPUT_NANOS, OUTPUT_NANOS } from './world.ts';
 
 export interface TokensSeen {
   readonly input: number;

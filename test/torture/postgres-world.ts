@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
 import type { Random } from '../simulation/random.ts';
+import { postgresCharges } from '../support/charges.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { TorturedGateway } from './gateways.ts';
 import { configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
@@ -86,14 +87,7 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
       if (first === undefined) throw new Error('there is no gateway');
       return first.process.admin;
     },
-    charges: async (keyIds) => {
-      const list = keyIds.map((id) => `'${id}'`).join(', ');
-      const rows = await server.query(
-        database,
-        `SELECT key_id, id, amount FROM gateway.entries WHERE kind = 'charge' AND key_id IN (${list})`,
-      );
-      return rows.map(({ key_id, id, amount }) => ({ keyId: String(key_id), id: String(id), nanos: Number(amount) }));
-    },
+    charges: (keyIds) => postgresCharges(server, database, keyIds),
     deaths,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -2,11 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
+import { sqliteCharges } from '../support/charges.ts';
 import { TorturedGateway } from './gateways.ts';
-import { type Charge, configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
+import { configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
 
 export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
   await using parts = new AsyncDisposableStack();
@@ -36,20 +36,8 @@ export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
     get admin() {
       return gateway.process.admin;
     },
-    charges: async (keyIds) => chargesIn(join(dataDir, 'gateway.db'), keyIds),
+    charges: async (keyIds) => sqliteCharges(join(dataDir, 'gateway.db'), keyIds),
     deaths,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-function chargesIn(file: string, keyIds: readonly string[]): readonly Charge[] {
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
-  try {
-    const query = database.prepare(`SELECT id, amount FROM entries WHERE key_id = ? AND kind = 'charge'`);
-    return keyIds.flatMap((keyId) =>
-      query.all(keyId).map(({ id, amount }) => ({ keyId, id: String(id), nanos: Number(amount) })),
-    );
-  } finally {
-    database.close();
-  }
 }

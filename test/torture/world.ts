@@ -2,14 +2,7 @@
 import type { AdminClient } from '../../src/admin/client.ts';
 import type { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
 import type { Random } from '../simulation/random.ts';
-
-/** A charge as the ledger has it. */
-export interface Charge {
-  readonly keyId: string;
-  /** The hold, which is the request id of its call. */
-  readonly id: string;
-  readonly nanos: number;
-}
+import type { Charge } from '../support/charges.ts';
 
 export interface Fault {
   readonly name: string;
