@@ -24,6 +24,7 @@ export class OutputCount {
   readonly #targets: readonly Target[];
   /** Taken over from the sample of the stream, and not counted yet. */
   #kept = '';
+  #counting: Promise<void> = Promise.resolve();
   #bytes = 0;
   #likely = 0;
   #high = 0;
@@ -51,16 +52,22 @@ export class OutputCount {
     return this.#likely + Math.ceil((rest * this.#likely) / this.#bytes);
   }
 
-  /** Takes over a sample that is full, so that the stream goes on collecting. */
+  /** Takes over what a wide sample has collected. */
   collect(sample: OutputSample): void {
-    if (!sample.full) return;
+    if (!sample.ripe) return;
     this.#kept += sample.take();
-    if (this.#kept.length > KEPT_UNITS_MAX) void this.#count(this.#takeKept());
+    if (this.#kept.length > KEPT_UNITS_MAX) this.#countLater(this.#takeKept());
   }
 
   /** Counts all text that has come so far; where no count can be had in time, it is estimated, and bounded by its bytes. */
   count(sample: OutputSample): Promise<void> {
-    return this.#count(this.#takeKept() + sample.take());
+    return this.#countLater(this.#takeKept() + sample.take());
+  }
+
+  /** Resolves when all that was to be counted has been. */
+  #countLater(text: string): Promise<void> {
+    this.#counting = Promise.all([this.#counting, this.#count(text)]).then(() => {});
+    return this.#counting;
   }
 
   #takeKept(): string {

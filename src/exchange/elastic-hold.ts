@@ -74,6 +74,7 @@ export class ElasticHold {
   follow(listener: ElasticListener, sample: OutputSample | null): void {
     this.#listener = listener;
     this.#sample = sample;
+    sample?.widen();
   }
 
   /**

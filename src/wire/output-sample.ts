@@ -1,10 +1,13 @@
 /**
- * The beginning of what a stream has generated, for a tokenizer to count where nobody reports its tokens. The bytes are
- * copied: a piece of a chunk's text would keep all of the chunk in memory.
+ * The beginning of what a stream has generated, for a tokenizer to count where nobody reports its tokens; or all of it, taken
+ * piece by piece, where a hold depends on it. The bytes are copied: a piece of a chunk's text would keep all of the chunk in
+ * memory.
  */
 
 /** Enough to know how many bytes of it make a token. */
 const BYTES_MAX = 16 * 1_024;
+/** More than a frame that waits for its hold may have. */
+const WIDE_BYTES_MAX = 2 * 1_024 * 1_024;
 const BYTES_FIRST = 1_024;
 const GROWTH = 4;
 /** So few bytes are copied one by one in less time than a call takes. */
@@ -16,19 +19,30 @@ const NOTHING = Buffer.alloc(0);
 export class OutputSample {
   #bytes = NOTHING;
   #length = 0;
+  #max = BYTES_MAX;
   #closed = false;
   /** The bytes are content of JSON strings, with its escapes. */
   #escaped = false;
 
   /** Whether it takes no more. */
   get full(): boolean {
-    return this.#closed || this.#length === BYTES_MAX;
+    return this.#closed || this.#length === this.#max;
+  }
+
+  /** Whether it has enough to be taken. */
+  get ripe(): boolean {
+    return this.#length >= BYTES_MAX;
+  }
+
+  /** From now on it takes all that comes, for somebody who takes it in turn. */
+  widen(): void {
+    this.#max = WIDE_BYTES_MAX;
   }
 
   /** The content of a JSON string within text that holds one byte in each character. */
   addEscaped(text: string, start: number, end: number): void {
     this.#escaped = true;
-    const length = Math.min(end - start, BYTES_MAX - this.#length);
+    const length = Math.min(end - start, this.#max - this.#length);
     if (this.#length + length > this.#bytes.length) this.#grow(length);
     if (length > LOOP_BYTES_MAX) this.#bytes.write(text.slice(start, start + length), this.#length, 'latin1');
     else for (let at = 0; at < length; at++) this.#bytes[this.#length + at] = text.charCodeAt(start + at);
@@ -37,17 +51,17 @@ export class OutputSample {
 
   /** Text beside what `addEscaped` adds. */
   addUnescaped(text: string): void {
-    const escaped = Buffer.from(JSON.stringify(text.slice(0, BYTES_MAX)).slice(1, -1)).toString('latin1');
+    const escaped = Buffer.from(JSON.stringify(text.slice(0, this.#max)).slice(1, -1)).toString('latin1');
     this.addEscaped(escaped, 0, escaped.length);
   }
 
   addText(text: string): void {
     // A character has three bytes at most; a pair of them four.
-    const length = Math.min(text.length * 3, BYTES_MAX - this.#length);
+    const length = Math.min(text.length * 3, this.#max - this.#length);
     if (this.#length + length > this.#bytes.length) this.#grow(length);
     // Only whole characters are written, so that a few bytes may be left at the end.
     this.#length += this.#bytes.write(text, this.#length, 'utf8');
-    if (this.#length > BYTES_MAX - 4) this.#closed = true;
+    if (this.#length > this.#max - 4) this.#closed = true;
   }
 
   /** What follows is not looked at. */
@@ -60,6 +74,7 @@ export class OutputSample {
     const text = this.text();
     this.#length = 0;
     this.#closed = false;
+    if (this.#bytes.length > BYTES_MAX) this.#bytes = NOTHING;
     return text;
   }
 

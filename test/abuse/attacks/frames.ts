@@ -15,9 +15,9 @@ const TOKENS = 30_000;
 const HUGE_TOKENS = 524_288;
 const AT_ONCE = 40;
 const HUGE_AT_ONCE = 8;
-/** Carries one answer of 120 KB, at 0.36 credits, and not a second one. */
-const CREDIT = '0.5';
-const BUDGET = '45000';
+/** Carries the bound of one answer of 120 KB, half as much again as its tokens (0.36 credits), and not a second answer. */
+const CREDIT = '0.6';
+const BUDGET = '50000';
 
 interface Shape {
   readonly name: string;

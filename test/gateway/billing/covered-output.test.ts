@@ -112,4 +112,27 @@ describe('a bound by bytes', () => {
     assert.match(JSON.stringify(all), /"finish_reason":"stop"/);
     await settled(gateway, key);
   });
+
+  test('[R13] ends no stream for one large frame either: all of its text is counted', async () => {
+    const { opening, text, closing } = SPEECH.chat;
+    const body = elasticRequest('chat', UPSTREAM_MODEL);
+    const input = Buffer.byteLength(JSON.stringify(body)) + 32;
+    const key = await gateway.tokenKey({ budget: String(input + 7_500) });
+    const client = new ClientStream(key, 'chat', body).read();
+    const call = await provider.next();
+    call.streamHead();
+    call.chunk(opening.join(''));
+    await client.until(/assistant/);
+    // Nearly three times the bytes that the balance has tokens.
+    const prose = 'The quick brown fox jumps over the lazy dog, and nobody minds that it does so every day. '.repeat(
+      230,
+    );
+    call.chunk(text(prose));
+    call.chunk(closing.join(''));
+    call.finish();
+    const seen = (await client.ended).text;
+    assert.ok(seen.includes(prose), 'the frame is there whole');
+    assert.match(seen, /"finish_reason":"stop"[\s\S]*\[DONE\]/);
+    await settled(gateway, key);
+  });
 });
