@@ -138,13 +138,14 @@ export class ElasticHold {
   /** What other requests hold is given back when they end, so it is waited for; the stream goes on while its hold lasts. */
   async #extendWhenFree(): Promise<boolean> {
     for (;;) {
-      const extension = await this.#raise();
-      if (extension === 'extended') return true;
+      let extension = await this.#raise();
       // A bound by bytes is several times what the text comes to: no stream ends or waits before its text has been counted.
-      if (this.#sample && this.#needed() > this.#carriedTokens) {
+      if (extension !== 'extended' && this.#sample && this.#needed() > this.#carriedTokens) {
         await this.#options.output.count(this.#sample);
         if (this.#needed() <= this.#carriedTokens) return false;
+        extension = await this.#raise();
       }
+      if (extension === 'extended') return true;
       if (extension !== 'temporarily_held' || this.#waitLeftMs() <= 0) return false;
       await delay(Math.min(RETRY_MS, this.#waitLeftMs()), undefined, { ref: false });
     }

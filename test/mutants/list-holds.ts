@@ -31,8 +31,8 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/elastic-hold.ts',
-        'if (this.#sample && this.#needed() > this.#carriedTokens) {',
-        'if (this.#sample && this.#needed() < 0) {',
+        "if (extension !== 'extended' && this.#sample && this.#needed() > this.#carriedTokens) {",
+        "if (extension !== 'extended' && this.#sample && this.#needed() < 0) {",
       ],
     ],
     tests: [[COVERED, 'ends no stream']],
