@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Mode } from '../core/key.ts';
 import type { OutputCount } from '../counting/output-count.ts';
 import type { OutputSample } from '../wire/output-sample.ts';
-import type { Admission, Extension, HoldSize } from './admission.ts';
+import type { Admission, HoldSize } from './admission.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
 
@@ -121,44 +121,50 @@ export class ElasticHold {
 
   async #extend(): Promise<void> {
     this.#state = 'extending';
-    const extended = await this.#extendWhenFree();
-    if (this.#needed() <= this.#carriedTokens) {
-      this.#state = extended ? 'steady' : 'short';
-      this.#outrunAt = null;
-      this.#listener?.grown();
-    } else if (extended) {
-      // A burst has gone beyond what was asked for.
-      void this.#extend();
-    } else {
-      this.#state = 'exhausted';
-      this.#listener?.exhausted();
+    for (;;) {
+      const outrun = this.#needed() > this.#carriedTokens;
+      const grown = outrun ? await this.#growWhenFree() : (await this.#raise(this.#carriedTokens)) === 'grown';
+      if (this.#needed() <= this.#carriedTokens) {
+        this.#state = grown ? 'steady' : 'short';
+        this.#outrunAt = null;
+        this.#listener?.grown();
+        return;
+      }
+      if (outrun && !grown) {
+        this.#state = 'exhausted';
+        this.#listener?.exhausted();
+        return;
+      }
     }
   }
 
-  /** What other requests hold is given back when they end, so it is waited for; the stream goes on while its hold lasts. */
-  async #extendWhenFree(): Promise<boolean> {
+  /** What other requests hold is given back when they end, so it is waited for. */
+  async #growWhenFree(): Promise<boolean> {
     for (;;) {
-      let extension = await this.#raise();
+      let raised = await this.#raise(this.#needed());
       // A bound by bytes is several times what the text comes to: no stream ends or waits before its text has been counted.
-      if (extension !== 'extended' && this.#sample && this.#needed() > this.#carriedTokens) {
+      if (raised !== 'grown' && this.#sample) {
         await this.#options.output.count(this.#sample);
         if (this.#needed() <= this.#carriedTokens) return false;
-        extension = await this.#raise();
+        raised = await this.#raise(this.#needed());
       }
-      if (extension === 'extended') return true;
-      if (extension !== 'temporarily_held' || this.#waitLeftMs() <= 0) return false;
+      if (raised === 'grown') return true;
+      if (raised !== 'temporarily_held' || this.#waitLeftMs() <= 0) return false;
       await delay(Math.min(RETRY_MS, this.#waitLeftMs()), undefined, { ref: false });
     }
   }
 
-  /** To a slice more than is needed, or to as much of it as there is, if that is needed and more than is carried. */
-  async #raise(): Promise<Extension> {
+  /**
+   * To a slice more than is needed, or to as much of it as there is down to `least` tokens. Where `least` is carried already
+   * nothing is waited for: others that wait must not take this stream for one that does.
+   */
+  async #raise(least: number): Promise<'grown' | 'temporarily_held' | 'refused'> {
     const { admission, mode, plan } = this.#options;
-    const most = Math.max(this.#ahead(1), this.#carriedTokens + 1);
-    const least = Math.max(this.#needed(), this.#carriedTokens + 1);
-    const extension = await admission.extend(this.#sizeFor(most), this.#sizeFor(least));
-    if (extension === 'extended') this.#carriedTokens = carriedOutput(mode, plan, admission);
-    return extension;
+    const before = this.#carriedTokens;
+    const extension = await admission.extend(this.#sizeFor(this.#ahead(1)), this.#sizeFor(least));
+    if (extension !== 'extended') return extension;
+    this.#carriedTokens = Math.max(before, carriedOutput(mode, plan, admission));
+    return this.#carriedTokens > before ? 'grown' : 'refused';
   }
 
   #sizeFor(outputTokens: number): HoldSize {

@@ -31,8 +31,8 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/elastic-hold.ts',
-        "if (extension !== 'extended' && this.#sample && this.#needed() > this.#carriedTokens) {",
-        "if (extension !== 'extended' && this.#sample && this.#needed() < 0) {",
+        "if (raised !== 'grown' && this.#sample) {",
+        "if (raised === 'grown' && this.#sample) {",
       ],
     ],
     tests: [[COVERED, 'ends no stream']],
