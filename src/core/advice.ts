@@ -75,7 +75,7 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   provider_unavailable:
     "No target could take the request: it could not be reached, was resting after failures, or was overloaded or limiting. Nothing was charged. Retry with backoff; a `Retry-After` is the provider's own wish.",
   upstream_error:
-    'The provider answered with an error, with something unreadable, or broke off; on chat and responses, also when it took too long. Before the stream began nothing was charged. Retry with backoff. An answer that is not the JSON object that was asked for, from a model that can only be asked for one, is an `upstream_error` too: it is billed, its message says so, and it is not to be retried unchanged.',
+    'The provider answered with an error, with something unreadable, or broke off; on chat and responses, also when it took too long. Before the stream began nothing was charged. Retry with backoff.',
   upstream_timeout:
     'The provider took too long, or the stream reached its five minutes. Retry with backoff, stream long answers, or ask for less output.',
   service_unavailable:
