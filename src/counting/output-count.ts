@@ -24,7 +24,7 @@ export class OutputCount {
   readonly #targets: readonly Target[];
   /** Taken over from the sample of the stream, and not counted yet. */
   #kept = '';
-  #counting: Promise<void> = Promise.resolve();
+  #counting: Promise<void> | null = null;
   #bytes = 0;
   #likely = 0;
   #high = 0;
@@ -66,8 +66,9 @@ export class OutputCount {
 
   /** Resolves when all that was to be counted has been. */
   #countLater(text: string): Promise<void> {
-    this.#counting = Promise.all([this.#counting, this.#count(text)]).then(() => {});
-    return this.#counting;
+    const counted = Promise.all([this.#counting, this.#count(text)]).then(() => {});
+    this.#counting = counted;
+    return counted;
   }
 
   #takeKept(): string {

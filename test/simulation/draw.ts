@@ -171,7 +171,7 @@ export class Draw {
               id: earlier?.id ?? this.#parts.newId('h'),
               amount,
               amountMin: random.chance(60) ? amount : amount / 3n,
-              ...(random.chance(15) ? { room: random.int(4) } : {}),
+              ...(amount % 7n === 0n ? { room: Number(amount % 4n) } : {}),
               ...this.#holdTokens(key),
               ...(random.chance(80) ? { inputTokens: random.int(random.chance(90) ? 30 : 80) } : {}),
               ttlMs: random.between(5, 300) * 1_000,
@@ -212,16 +212,9 @@ export class Draw {
   }
 
   #extend(hold: { readonly keyId: string; readonly holdId: string }): Operation {
-    const random = this.#random;
-    const tokens = random.chance(60) ? { tokens: this.#parts.amount(400) } : {};
-    // A settlement takes all that it can get; a stream needs some of it.
-    const least = random.chance(50)
-      ? {
-          amountMin: random.chance(50) ? 0n : this.#parts.amount(200),
-          tokensMin: random.chance(70) ? 0n : this.#parts.amount(200),
-        }
-      : {};
-    return { op: 'extend', ...hold, amount: this.#parts.amount(400), ...tokens, ...least };
+    const tokens = this.#random.chance(60) ? { tokens: this.#parts.amount(400) } : {};
+    const amount = this.#parts.amount(400);
+    return { op: 'extend', ...hold, amount, ...tokens, ...leastOf(amount) };
   }
 
   /**
@@ -379,5 +372,17 @@ export class Draw {
         },
       },
     ]);
+  }
+}
+
+/** A settlement takes all that it can get; a stream needs some of it. */
+function leastOf(amount: bigint): { readonly amountMin?: bigint; readonly tokensMin?: bigint } {
+  switch (amount % 4n) {
+    case 0n:
+      return { amountMin: 0n, tokensMin: 0n };
+    case 1n:
+      return { amountMin: amount / 2n, tokensMin: amount / 3n };
+    default:
+      return {};
   }
 }

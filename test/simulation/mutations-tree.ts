@@ -55,7 +55,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what others below the root hold is not looked at',
-    edits: [['rules/levels.ts', 'if (means - reserved < held) return', 'if (means < held) return'], ...UNCHECKED],
+    edits: [['rules/levels.ts', 'if (means - reserved < withRoom(held', 'if (means < withRoom(held'], ...UNCHECKED],
   },
   {
     name: 'the cap of a key is not asked',
@@ -121,15 +121,18 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'rules/levels.ts',
-        'if (by.means - by.reserved < more) return',
-        'if (by.node === null && by.means - by.reserved < more) return',
+        'raisedWithin(before, most, by.means - by.reserved)',
+        'raisedWithin(before, most, by.node === null ? by.means - by.reserved : most)',
       ],
       ...UNCHECKED,
     ],
   },
   {
     name: 'an extension is not checked for tokens',
-    edits: [['rules/levels.ts', 'if (more <= 0n) continue;', 'if (more <= 0n || inTokens) continue;'], ...UNCHECKED],
+    edits: [
+      ['rules/levels.ts', 'if (most === before) continue;', 'if (most === before || inTokens) continue;'],
+      ...UNCHECKED,
+    ],
   },
   {
     name: 'a hold gives way although one of another key does not wait',

@@ -195,8 +195,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/balance.ts',
-        'if (means - account.reserved < held) return',
-        "if (key.mode !== 'credit' && means - account.reserved < held) return",
+        'if (means - account.reserved < withRoom(held, room))',
+        "if (key.mode !== 'credit' && means - account.reserved < withRoom(held, room))",
       ],
       WITHOUT_BALANCE_CHECK,
     ],
@@ -206,15 +206,19 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/balance.ts',
-        'if (means - account.reserved < held) return',
-        "if (key.mode === 'credit' && means - account.reserved < held) return",
+        'if (means - account.reserved < withRoom(held, room))',
+        "if (key.mode === 'credit' && means - account.reserved < withRoom(held, room))",
       ],
     ],
   },
   {
     name: 'an extension ignores what others hold',
     edits: [
-      ['sqlite/balance.ts', 'if (means - account.reserved < amount - held)', 'if (means < amount - held)'],
+      [
+        'sqlite/balance.ts',
+        'raisedWithin(held, amount, means - account.reserved)',
+        'raisedWithin(held, amount, means)',
+      ],
       WITHOUT_BALANCE_CHECK,
     ],
   },

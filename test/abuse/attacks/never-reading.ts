@@ -11,9 +11,9 @@ import { type Arena, MODEL } from '../arena.ts';
 import { words } from '../money.ts';
 import type { Attack } from '../trial.ts';
 
-const SESSIONS = 12;
-const STREAMS = 12;
-const PLAIN = 20;
+const SESSIONS = 8;
+const STREAMS = 8;
+const PLAIN = 10;
 /** Of every time limit that concerns a client. */
 const LIMIT_S = 3;
 /** After the limits, on a busy machine. */

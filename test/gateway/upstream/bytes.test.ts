@@ -14,7 +14,8 @@ import {
 let fixture: ScriptedGateway;
 
 before(async () => {
-  fixture = await scriptedGateway();
+  // A hold that grows lets an event pass when it is whole; here they pass as they come.
+  fixture = await scriptedGateway({ settings: { holds: 'full' } });
 });
 
 after(() => fixture[Symbol.asyncDispose]());

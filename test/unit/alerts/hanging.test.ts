@@ -48,9 +48,13 @@ describe('[F45] a receiver that hangs', () => {
     const webhooks = [{ name: 'ops', url: operator.url, secret: SECRET, types: ['credential.refused'] }];
     let refusedAt: string | null = null;
     const providers = async () => [{ name: 'p', credential_refused_at: refusedAt, targets: [] }];
-    const { alerts, store, clock, service } = world(t, () => policyOf({ webhooks, ca: certificate.cert }), {
-      providers,
-    });
+    const { alerts, store, clock, service } = world(
+      t,
+      () => policyOf({ webhooks, ca: certificate.cert, accountsAllowPrivate: true }),
+      {
+        providers,
+      },
+    );
     const slow = await service.accounts.create({ name: 'slow' });
     const other = await service.accounts.create({ name: 'other' });
     await alerts.setWebhook(slow.id, hanging.url);
@@ -99,7 +103,7 @@ describe('[F45] a receiver that hangs', () => {
 
   test('takes the share of one account with all that are below it', async (t) => {
     const hanging = await hangingReceiver(t);
-    const { alerts, store, clock, service } = world(t, () => policyOf({}));
+    const { alerts, store, clock, service } = world(t, () => policyOf({ accountsAllowPrivate: true }));
     const root = await service.accounts.create({ name: 'root' });
     const alone = await service.accounts.create({ name: 'alone' });
     const teams = [];
