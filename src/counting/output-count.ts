@@ -52,6 +52,13 @@ export class OutputCount {
     return this.#likely + Math.ceil((rest * this.#likely) / this.#bytes);
   }
 
+  /** The same by what its text looks like, which tells scripts apart. */
+  likelyBy(sample: OutputSample, outputBytes: number): number {
+    const text = sample.text();
+    const bytes = Buffer.byteLength(text);
+    return bytes === 0 ? this.likely(outputBytes) : Math.ceil((likelyTokens([text]) * outputBytes) / bytes);
+  }
+
   /** Takes over what a wide sample has collected. */
   collect(sample: OutputSample): void {
     if (!sample.ripe) return;

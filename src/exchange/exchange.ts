@@ -244,7 +244,7 @@ export class Exchange implements InFlightExchange {
   }
 
   #settle(
-    meter: Meter | null,
+    meter: Seen | null,
     outcome: Outcome,
     contentType: string | null,
     kept: KeptResponse | null,

@@ -1,6 +1,7 @@
 /** The output of an exchange that nobody has reported: what could be seen by its text, what could not by its time. */
 import type { RequestRecord } from '../core/request-record.ts';
 import { OutputCount } from '../counting/output-count.ts';
+import { mayBeHidden } from '../routing/output-speeds.ts';
 import type { Meter, Seen } from '../wire/lane.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
@@ -44,13 +45,17 @@ export class UnreportedOutput {
   }
 
   /** A complete stream shows how fast its target is. */
-  noteSpeed({ reported, reportedFinal, outputBytes }: Meter): void {
+  noteSpeed({ reported, reportedFinal, outputBytes, sample }: Seen): void {
     const attempt = this.#record.attempts.at(-1);
     if (!reportedFinal || reported === null || attempt === undefined) return;
     const now = performance.now();
+    let visibleTokens = this.visible.likely(outputBytes);
+    // Scripts differ in how many bytes a token has: what looks hidden by the length may be all there.
+    if (sample && mayBeHidden(reported.output, visibleTokens))
+      visibleTokens = this.visible.likelyBy(sample, outputBytes);
     this.#gateway.routing.speeds.note(attempt, {
       outputTokens: reported.output,
-      visibleTokens: this.visible.likely(outputBytes),
+      visibleTokens,
       firstTokens: ELASTIC_SLICE_TOKENS,
       sinceAcceptedMs: now - (this.#record.admittedAt ?? now),
       sinceHeadersMs: now - (attempt.firstByteAt ?? now),

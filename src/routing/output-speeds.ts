@@ -9,9 +9,9 @@ const RECENT_MAX = 1_000;
 const RECENT_MIN = 50;
 /** A stream may be so many times as fast as the fastest one before it. */
 const MARGIN = 2;
-/** What visible text comes to is an estimate: less than this beside it is not hidden output. */
+/** What visible text comes to is an estimate, and tokenizers differ by a third: less than this beside it is not hidden. */
 const HIDDEN_TOKENS_MIN = 64;
-const HIDDEN_SHARE_MIN = 0.1;
+const HIDDEN_SHARE_MIN = 0.3;
 /** A distribution is stored as its smallest value, its largest, and those at equal distances between them. */
 const QUANTILES = 20;
 
@@ -52,11 +52,10 @@ export class OutputSpeeds {
 
   note(target: TargetName, stream: FinishedStream): void {
     const { outputTokens, visibleTokens, firstTokens, sinceAcceptedMs, sinceHeadersMs } = stream;
-    const unseen = outputTokens - visibleTokens;
-    const isHidden = unseen >= HIDDEN_TOKENS_MIN && unseen >= outputTokens * HIDDEN_SHARE_MIN;
+    const unseen = mayBeHidden(outputTokens, visibleTokens) ? outputTokens - visibleTokens : 0;
     const { total, hidden } = this.#of(nameOf(target));
     total.add(perSecond(Math.max(0, outputTokens - firstTokens), sinceAcceptedMs));
-    hidden.add(isHidden ? perSecond(unseen, sinceHeadersMs) : 0);
+    hidden.add(perSecond(unseen, sinceHeadersMs));
     this.#changed = true;
   }
 
@@ -100,6 +99,12 @@ export class OutputSpeeds {
     }
     return found;
   }
+}
+
+/** Whether more was produced than what could be seen can have come to, by its estimate. */
+export function mayBeHidden(outputTokens: number, visibleTokens: number): boolean {
+  const unseen = outputTokens - visibleTokens;
+  return unseen >= HIDDEN_TOKENS_MIN && unseen >= outputTokens * HIDDEN_SHARE_MIN;
 }
 
 /** The last values of a series. */

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { PROSE } from '../../../bench/counter-samples.ts';
 import type { ExactCount } from '../../../src/counting/exact-count.ts';
 import { OutputCount } from '../../../src/counting/output-count.ts';
+import { mayBeHidden } from '../../../src/routing/output-speeds.ts';
 import { OutputSample } from '../../../src/wire/output-sample.ts';
 
 function sampleOf(text: string): OutputSample {
@@ -81,4 +82,15 @@ describe('output that nobody reported', () => {
     await output.count(sample);
     assert.equal(texts.join(''), whole);
   });
+});
+
+test('[R13] [R68] text of any script is taken for what it is: nothing of it looks hidden', async () => {
+  const encode = (await import('gpt-tokenizer/encoding/o200k_base')).countTokens;
+  for (const [language, prose] of Object.entries(PROSE)) {
+    const text = prose.repeat(8);
+    const sample = sampleOf(text);
+    const output = new OutputCount({ count: () => Promise.reject(new Error('must not be asked')) }, 'key', []);
+    const visible = output.likelyBy(sample, Buffer.byteLength(text));
+    assert.equal(mayBeHidden(encode(text), visible), false, `${language}: ${encode(text)} of ${visible}`);
+  }
 });
