@@ -11,9 +11,10 @@ import { type Arena, MODEL } from '../arena.ts';
 import { words } from '../money.ts';
 import type { Attack } from '../trial.ts';
 
-const SESSIONS = 8;
+const SESSIONS = 6;
 const STREAMS = 8;
-const PLAIN = 10;
+/** What a provider without an end sends until the buffers of the system are full is ten megabytes for each of these. */
+const PLAIN = 2;
 /** Of every time limit that concerns a client. */
 const LIMIT_S = 3;
 /** After the limits, on a busy machine. */
