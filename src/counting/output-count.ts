@@ -54,7 +54,7 @@ export class OutputCount {
 
   /** The same by what its text looks like, which tells scripts apart. */
   likelyBy(sample: OutputSample, outputBytes: number): number {
-    const text = sample.text();
+    const text = sample.rough();
     const bytes = Buffer.byteLength(text);
     return bytes === 0 ? this.likely(outputBytes) : Math.ceil((likelyTokens([text]) * outputBytes) / bytes);
   }

@@ -78,6 +78,11 @@ export class OutputSample {
     return text;
   }
 
+  /** The text with whatever escapes it came with: for an estimate, without parsing. */
+  rough(): string {
+    return this.#bytes.toString('utf8', 0, this.#length);
+  }
+
   text(): string {
     if (!this.#escaped) return this.#bytes.toString('utf8', 0, this.#length);
     for (let end = this.#length; end >= Math.max(0, this.#length - ESCAPE_BYTES_MAX); end--) {
