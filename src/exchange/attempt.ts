@@ -84,6 +84,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #outrun = false;
   /** The stream is being ended from this side. */
   #cutting = false;
+  /** Of a frame that was too large to be waited for: produced, but not metered. */
+  #unreadBytes = 0;
   #uselessBytes = 0;
   #silence: NodeJS.Timeout | null = null;
   #silenceMs = 0;
@@ -92,7 +94,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     this.#options = options;
     this.#stream = options.stream ? options.lane.stream() : null;
     if (options.elastic && this.#stream) {
-      options.elastic.follow(this, this.#stream.sample?.() ?? null);
+      options.elastic.follow(this, () => this.#stream?.sample?.() ?? null);
       this.#stream.cover(options.elastic.coveredBytes);
     }
     this.ended = new Promise((resolve) => {
@@ -118,7 +120,9 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   #seen(): Seen {
     const stream = this.#stream;
-    return stream ? { ...stream.meter(), sample: stream.sample?.() ?? null } : NOTHING_SEEN;
+    if (!stream) return NOTHING_SEEN;
+    const meter = stream.meter();
+    return { ...meter, outputBytes: meter.outputBytes + this.#unreadBytes, sample: stream.sample?.() ?? null };
   }
 
   stop(reason: StopReason): void {
@@ -271,6 +275,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     // A stream that has not begun has no end either: it is cut when it begins.
     if (this.#phase === 'ended' || this.#cutting || !this.#stream) return;
     if (!this.#contentSent && !this.#stream.uncovered) return;
+    if (!this.#stream.uncovered) this.#unreadBytes = this.#stream.uncoveredBytes;
     this.#cutting = true;
     this.#handle?.abort();
     void this.#cutShort(this.#stream);

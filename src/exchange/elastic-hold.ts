@@ -48,7 +48,7 @@ export class ElasticHold {
   #outputBytes = 0;
   /** What the client has of it. */
   #passedBytes = 0;
-  #sample: OutputSample | null = null;
+  #sampleOf: () => OutputSample | null = () => null;
   #listener: ElasticListener | null = null;
 
   constructor(options: ElasticOptions) {
@@ -70,11 +70,11 @@ export class ElasticHold {
     return output.bytesWithin(this.#carriedTokens);
   }
 
-  /** Who hears what comes of extensions. `sample`: the text of its stream. */
-  follow(listener: ElasticListener, sample: OutputSample | null): void {
+  /** Who hears what comes of extensions. `sampleOf`: the text of its stream, which may be another one once it has begun. */
+  follow(listener: ElasticListener, sampleOf: () => OutputSample | null): void {
     this.#listener = listener;
-    this.#sample = sample;
-    sample?.widen();
+    this.#sampleOf = sampleOf;
+    sampleOf()?.widen();
   }
 
   /**
@@ -85,7 +85,8 @@ export class ElasticHold {
     if (this.#carriedTokens >= this.#options.plan.outputLimit) return 'carried';
     this.#outputBytes = outputBytes;
     if (!waits) this.#passedBytes = outputBytes;
-    if (this.#sample) this.#options.output.collect(this.#sample);
+    const sample = this.#sampleOf();
+    if (sample) this.#options.output.collect(sample);
     const outrun = this.#needed() > this.#carriedTokens;
     if (outrun) this.#outrunAt ??= performance.now();
     const ask = this.#state === 'steady' ? this.#ahead(0.5) > this.#carriedTokens : this.#state === 'short' && outrun;
@@ -143,8 +144,9 @@ export class ElasticHold {
     for (;;) {
       let raised = await this.#raise(this.#needed());
       // A bound by bytes is several times what the text comes to: no stream ends or waits before its text has been counted.
-      if (raised !== 'grown' && this.#sample) {
-        await this.#options.output.count(this.#sample);
+      const sample = this.#sampleOf();
+      if (raised !== 'grown' && sample) {
+        await this.#options.output.count(sample);
         if (this.#needed() <= this.#carriedTokens) return false;
         raised = await this.#raise(this.#needed());
       }

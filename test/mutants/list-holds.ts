@@ -28,13 +28,7 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'holds: text is not counted before a stream ends',
-    edits: [
-      [
-        'exchange/elastic-hold.ts',
-        "if (raised !== 'grown' && this.#sample) {",
-        "if (raised === 'grown' && this.#sample) {",
-      ],
-    ],
+    edits: [['exchange/elastic-hold.ts', "if (raised !== 'grown' && sample) {", "if (raised === 'grown' && sample) {"]],
     tests: [[COVERED, 'ends no stream']],
   },
   {

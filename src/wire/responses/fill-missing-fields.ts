@@ -89,6 +89,7 @@ class FillingStream implements LaneStream {
     if (isCompleteEvent(first)) return this.#lane.push(chunk);
     this.#lane = this.#rewrite();
     this.#lane.cover(this.#covered);
+    if (this.#covered !== Number.POSITIVE_INFINITY) this.#lane.sample?.()?.widen();
     const bytes = Buffer.concat([...this.#seen, chunk]);
     this.#seen = [];
     return this.#lane.push(bytes);
