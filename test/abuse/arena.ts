@@ -79,6 +79,8 @@ export class Arena implements AsyncDisposable {
     const env = {
       NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
       GATEWAY_LOG: 'error',
+      // As the image and the unit file set it.
+      MALLOC_ARENA_MAX: '2',
       ...(postgres === null ? {} : { DATABASE_URL: postgres.url(database ?? ''), GATEWAY_SECRET: SECRET }),
     };
     const gateway = await gatewayProcess(dataDir, env);

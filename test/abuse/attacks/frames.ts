@@ -150,14 +150,12 @@ export const LARGE_FRAMES: Attack = {
     const [first] = SHAPES;
     if (first === undefined) return;
     // What can be paid is served: refusing everything would be exact, too.
-    await Promise.all(FORMAT_NAMES.map((format) => round(arena, format, first, 'balance', 1)));
+    for (const format of FORMAT_NAMES) await round(arena, format, first, 'balance', 1);
     for (let turn = 0; arena.goesOn || turn < SHAPES.length; turn++) {
       const shape = SHAPES[turn % SHAPES.length] ?? first;
-      await Promise.all(
-        FORMAT_NAMES.map((format, index) =>
-          round(arena, format, shape, payers[(index + turn) % payers.length] ?? 'balance', shape.atOnce),
-        ),
-      );
+      for (const [index, format] of FORMAT_NAMES.entries()) {
+        await round(arena, format, shape, payers[(index + turn) % payers.length] ?? 'balance', shape.atOnce);
+      }
       if (!arena.isAlive || turn >= 2 * SHAPES.length) break;
     }
   },

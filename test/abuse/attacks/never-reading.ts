@@ -11,10 +11,10 @@ import { type Arena, MODEL } from '../arena.ts';
 import { words } from '../money.ts';
 import type { Attack } from '../trial.ts';
 
-const SESSIONS = 6;
-const STREAMS = 8;
-/** What a provider without an end sends until the buffers of the system are full is ten megabytes for each of these. */
-const PLAIN = 2;
+const SESSIONS = 4;
+const STREAMS = 6;
+/** What a provider without an end sends until the buffers of the system are full is ten megabytes for this one. */
+const PLAIN = 1;
 /** Of every time limit that concerns a client. */
 const LIMIT_S = 3;
 /** After the limits, on a busy machine. */
