@@ -17,8 +17,10 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     tests: [[CUT, 'nothing behind a frame that the hold does not cover is seen']],
   },
   {
-    name: 'holds: what comes behind an uncovered frame overtakes it',
-    edits: [['wire/passthrough/passthrough.ts', 'this.#uncovered.behind.add(chunk);\n      return', 'return']],
+    name: 'holds: what has come behind an uncovered frame is lost',
+    edits: [
+      ['wire/passthrough/passthrough.ts', 'if (frame.end < frame.bytes.length) behind', 'if (frame.end < 0) behind'],
+    ],
     tests: [['test/gateway/elastic-wait.test.ts', 'waits, with keep-alives, and goes on when another one ends']],
   },
   {
