@@ -61,7 +61,6 @@ export class OutputCount {
 
   /** Takes over what a wide sample has collected. */
   collect(sample: OutputSample): void {
-    sample.widen();
     if (!sample.ripe) return;
     this.#kept += sample.take();
     if (this.#kept.length > KEPT_UNITS_MAX) this.#countLater(this.#takeKept());

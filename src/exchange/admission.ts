@@ -75,7 +75,7 @@ export class Admission {
    * Raises the hold to `most` in all, or to as much as there is down to `least`. `refused` also where the store cannot be
    * asked, or the hold has ended.
    */
-  async extend(most: HoldSize, least: HoldSize = most): Promise<Extension> {
+  async extend(most: HoldSize, least: HoldSize): Promise<Extension> {
     if (this.#ended) return 'refused';
     try {
       return await this.#raise(most, least);

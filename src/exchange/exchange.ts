@@ -346,7 +346,7 @@ export class Exchange implements InFlightExchange {
 
   #charge(meter: Meter | null, complete: boolean): Charge {
     const { held } = this.#admission;
-    const unreported = meter && this.#output.tokens(meter);
+    const unreported = meter === null || meter.reportedFinal ? null : this.#output.tokens(meter);
     const charge = chargeFor(this.#mode, this.plan, held, meter, unreported, complete, this.#provider);
     if (charge.usage.source === 'reported' || this.#output.hidden === 0) return charge;
     return { ...charge, flag: [charge.flag, HIDDEN_OUTPUT].filter(Boolean).join('; ') };
