@@ -8,21 +8,9 @@ import type { OutputSpeeds } from '../routing/output-speeds.ts';
 import { asksForCompaction } from '../wire/compaction.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import { ELASTIC_AHEAD_S, ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
+import type { Growth } from './plan.ts';
 import { thinksUnasked } from './reasoning-models.ts';
 import type { ValidRequest } from './request.ts';
-
-/** Tokens of output per second that a stream does not exceed, by what is known at the moment. */
-export type SpeedBound = () => number;
-
-export interface Growth {
-  readonly elastic: boolean;
-  /** Whether output may be billed that cannot be seen. */
-  readonly hides: boolean;
-  /** Only of an elastic hold of a stream that may hide output. */
-  readonly speed: SpeedBound | null;
-  /** How much output the hold must carry at first: everything, or for an elastic hold a slice. */
-  readonly firstOutputTokens: number;
-}
 
 export interface GrowthContext {
   readonly policy: Policy;
