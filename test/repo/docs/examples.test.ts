@@ -107,6 +107,21 @@ describe('TypeScript to paste', () => {
   }
 });
 
+test('the README shows the answer that its request gets', async () => {
+  const [command = ''] = blocks('sh').flatMap(({ page, text }) =>
+    page === 'README.md' && text.startsWith('curl ') ? [text] : [],
+  );
+  const [printed = ''] = blocks('json').flatMap(({ page, text }) => (page === 'README.md' ? [text] : []));
+  const answer = await (await fetch(request(command, { GATEWAY: gateway.origin, KEY: key }))).json();
+  const own = /"(id|created)":[^,]*/g;
+  const flat = (text: string): string =>
+    text
+      .replaceAll(/\n\s*/g, '')
+      .replaceAll(own, '')
+      .replace(/, … .*/s, '');
+  assert.equal(JSON.stringify(answer).replaceAll(own, '').slice(0, flat(printed).length), flat(printed));
+});
+
 test('the README has the two commands, each in a block of its own', () => {
   const own = blocks('sh').filter(({ page }) => page === 'README.md');
   for (const command of ['npm ci && npm start\n', 'npm ci && npm test\n']) {

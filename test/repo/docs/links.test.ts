@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../../..');
 const PROMISES = 'docs/understand/promises.md';
 const pages = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
-  ...['bench/README.md', 'console/README.md', 'deploy/README.md'],
+  ...['bench/README.md', 'bench/results/history.md', 'console/README.md', 'deploy/README.md'],
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name.replaceAll('\\', '/')}`),
