@@ -1,5 +1,5 @@
 /**
- * How far the token counter is off, and what it costs: `node bench/counter.ts` prints the tables of docs/counting.md.
+ * How far the token counter is off, and what it costs: `node bench/counter.ts` prints the tables of docs/understand/counting.md.
  * The texts are this project's own files and those of counter-samples.ts; the weights were fitted to other ones.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ const KINDS: readonly (readonly [name: string, samples: readonly string[]])[] = 
   ['Chinese', [CJK.Chinese]],
   ['Japanese', [CJK.Japanese]],
   ['Korean', [CJK.Korean]],
-  ['technical text (docs)', samplesOf(filesOf('docs/*.md', '*.md'))],
+  ['technical text (docs)', samplesOf(filesOf('docs/**/*.md', '*.md'))],
   ['code (src)', samplesOf(filesOf('src/**/*.ts'))],
   ['JSON, indented', samplesOf(filesOf('docs/gateway.schema.json')).slice(0, 20)],
   [

@@ -1,4 +1,4 @@
-/** docs/compatibility.md and the pages of clients, from what the last run of each client has seen. */
+/** docs/connect/compatibility.md and the pages of clients, from what the last run of each client has seen. */
 import type { Row, Sight } from './scenarios.ts';
 
 /** What one run of one client program, or of one agent, has seen. */
@@ -29,7 +29,7 @@ export function compatibilityPage(results: readonly Result[], { command, notRun 
   const lines = [
     '# Compatibility',
     '',
-    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](sandbox.md)), and once more with [aimock](https://github.com/CopilotKit/aimock) as a provider that is not the gateway's own. It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [Clients](clients.md).`,
+    `Written by \`${command}\`: ${rows.length} scenarios and ${sights.length} failures on purpose, ${failed === 0 ? 'none of them with a problem' : `${failed} with a problem`}. Every scenario of an SDK or a framework, and the turns of agents, run with a credit key and with a token-budget key against a started gateway whose simulated provider is strict ([sandbox](../try/sandbox.md)), and once more with [aimock](https://github.com/CopilotKit/aimock) as a provider that is not the gateway's own. It passes where the client is content **and** the ledger has charged exactly the usage that the client saw, with no hold left. The tool loops of agents (read two files at once, edit one, run a command) run on a provider whose model is a script. How to set a client up is in [Clients](clients.md).`,
     '',
     '**Native** is a model whose provider speaks the format of the route, so that bytes pass through; **translated** is one of the other family. A difference of the client itself is told in brackets, with its code.',
     '',

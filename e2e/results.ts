@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { clientPart, compatibilityPage, type Result, type RunFacts } from './page.ts';
 
 const FOLDER = join(import.meta.dirname, 'results');
-const DOCS = join(import.meta.dirname, '../docs');
+const DOCS = join(import.meta.dirname, '../docs/connect');
 /** The part of a client's page that is written here, with the names of its clients. */
 const PART = /(<!-- made by npm run e2e: ([^>]*) -->\n)[\s\S]*?(<!-- end -->)/;
 

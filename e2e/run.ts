@@ -1,6 +1,7 @@
 /**
- * `npm run e2e [-- NAME …]`: the real clients against started gateways, and docs/compatibility.md and docs/clients from what
- * they saw. Words after the command choose clients by their path (`clients/`, `python/langchain`, `agents/codex`).
+ * `npm run e2e [-- NAME …]`: the real clients against started gateways; docs/connect/compatibility.md and
+ * docs/connect/clients are written from what they saw. Words after the command choose clients by their path (`clients/`,
+ * `python/langchain`, `agents/codex`).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -284,6 +284,11 @@ const lines = [...providers].map(([provider, models]) => {
   const text = rows.map(([id, row]) => `      ${JSON.stringify(id)}: ${JSON.stringify(row)}`).join(',\n');
   return `    ${JSON.stringify(provider)}: {\n${text}\n    }`;
 });
-const head = { about: 'Written by `npm run model-data`; see docs/dependencies.md.', sources, priceBook, hosts };
+const head = {
+  about: 'Written by `npm run model-data`; see docs/understand/dependencies.md.',
+  sources,
+  priceBook,
+  hosts,
+};
 const top = Object.entries(head).map(([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)}`);
 writeFileSync('src/config/model-data.json', `{\n${top.join(',\n')},\n  "providers": {\n${lines.join(',\n')}\n  }\n}\n`);

@@ -1,4 +1,4 @@
-/** The text of docs/models.md. */
+/** The text of docs/connect/models.md. */
 import { discover } from '../src/config/discover.ts';
 import { KNOWN_HOSTS } from '../src/config/kinds.ts';
 import { dataSources } from '../src/config/model-data.ts';

@@ -30,64 +30,68 @@ export default defineConfig({
     outline: [2, 3],
     nav: [
       { text: 'Start', link: '/README' },
-      { text: 'Tutorials', link: '/docs/tutorials/first-customer' },
-      { text: 'Configuration', link: '/docs/configuration' },
-      { text: 'Operations', link: '/docs/operations' },
+      { text: 'Try', link: '/docs/try/first-customer' },
+      { text: 'Connect', link: '/docs/connect/clients' },
+      { text: 'Run', link: '/docs/run/configuration' },
+      { text: 'Understand', link: '/docs/understand/architecture' },
       { text: 'Changes', link: '/CHANGELOG' },
     ],
     sidebar: [
       {
-        text: 'Tutorials',
-        items: [
-          page('Sell credit to a first customer', 'tutorials/first-customer'),
-          page('A team with Claude Code and a budget', 'tutorials/claude-code-team'),
-          page('In front of vLLM', 'tutorials/vllm'),
-          page('Move from LiteLLM', 'tutorials/from-litellm'),
-          page('Two replicas', 'tutorials/two-replicas'),
-          page('What to do at 3 a.m.', 'tutorials/at-3-am'),
-        ],
-      },
-      {
-        text: 'Use it',
+        text: 'Try',
         items: [
           { text: 'Start', link: '/README' },
-          { ...page('Clients', 'clients'), collapsed: true, items: clientPages() },
-          page('Compatibility', 'compatibility'),
-          page('Errors', 'errors'),
-          page('Sandbox', 'sandbox'),
-          page('Translation', 'translation'),
-          page('Rulings', 'rulings'),
+          page('All pages', 'README'),
+          page('First requests', 'try/first-requests'),
+          page('Sell credit to a first customer', 'try/first-customer'),
+          page('A team with Claude Code and a budget', 'try/claude-code-team'),
+          page('In front of vLLM', 'try/vllm'),
+          page('Move from LiteLLM', 'try/from-litellm'),
+          page('Two replicas', 'try/two-replicas'),
+          page('What to do at 3 a.m.', 'try/at-3-am'),
+          page('Sandbox', 'try/sandbox'),
         ],
       },
       {
-        text: 'Run it',
+        text: 'Connect',
         items: [
-          page('Configuration', 'configuration'),
-          page('Operations', 'operations'),
+          { ...page('Clients', 'connect/clients'), collapsed: true, items: clientPages() },
+          page('Compatibility', 'connect/compatibility'),
+          page('Errors', 'connect/errors'),
+          page('Translation', 'connect/translation'),
+          page('Models', 'connect/models'),
+        ],
+      },
+      {
+        text: 'Run',
+        items: [
+          page('Configuration', 'run/configuration'),
+          page('Operations', 'run/operations'),
           { text: 'Deployment files', link: '/deploy/README' },
-          page('Scaling out', 'scaling'),
-          page('Observability', 'observability'),
-          page('Console', 'console'),
-          page('Operators', 'operators'),
-          page('Accounts', 'accounts'),
-          page('Statements', 'statements'),
-          page('Import and export', 'import'),
-          page('Alerts', 'alerts'),
-          page('Usage reports', 'usage'),
-          page('Models', 'models'),
+          page('Scaling out', 'run/scaling'),
+          page('Observability', 'run/observability'),
+          page('Alerts', 'run/alerts'),
+          page('Console', 'run/console'),
+          page('Operators', 'run/operators'),
+          page('Accounts', 'run/accounts'),
+          page('Statements', 'run/statements'),
+          page('Usage reports', 'run/usage'),
+          page('Import and export', 'run/import'),
           { text: 'Security', link: '/SECURITY' },
         ],
       },
       {
-        text: 'How it works',
+        text: 'Understand',
         items: [
-          page('Architecture', 'architecture'),
-          page('Reliability', 'reliability'),
-          page('Holds', 'holds'),
-          page('Counting', 'counting'),
-          page('Routing', 'routing'),
-          page('Performance', 'performance'),
-          page('Dependencies', 'dependencies'),
+          page('Architecture', 'understand/architecture'),
+          page('Promises', 'understand/promises'),
+          page('Rulings', 'understand/rulings'),
+          page('Reliability', 'understand/reliability'),
+          page('Holds', 'understand/holds'),
+          page('Counting', 'understand/counting'),
+          page('Routing', 'understand/routing'),
+          page('Performance', 'understand/performance'),
+          page('Dependencies', 'understand/dependencies'),
           { text: 'Benchmarks', link: '/bench/README' },
           { text: 'Contributing', link: '/CONTRIBUTING' },
         ],
@@ -125,9 +129,9 @@ function keepOption(node) {
 
 /** One for each client, by its heading. */
 function clientPages() {
-  return readdirSync(join(root, 'docs/clients')).map((name) => {
-    const [, heading = name] = /^# (.+)$/m.exec(readFileSync(join(root, 'docs/clients', name), 'utf8')) ?? [];
-    return page(heading, `clients/${name.replace(/\.md$/, '')}`);
+  return readdirSync(join(root, 'docs/connect/clients')).map((name) => {
+    const [, heading = name] = /^# (.+)$/m.exec(readFileSync(join(root, 'docs/connect/clients', name), 'utf8')) ?? [];
+    return page(heading, `connect/clients/${name.replace(/\.md$/, '')}`);
   });
 }
 

@@ -139,7 +139,7 @@ export class Requests {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new AdminError(
         'unavailable',
-        `the request log cannot be read (${reason}): see "The request log" in docs/observability.md`,
+        `the request log cannot be read (${reason}): see "The request log" in docs/run/observability.md`,
         { cause },
       );
     }

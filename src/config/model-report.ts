@@ -1,4 +1,4 @@
-/** Where the price and limits of each model come from, for `gateway models` and docs/models.md. */
+/** Where the price and limits of each model come from, for `gateway models` and docs/connect/models.md. */
 import type { Model, Source } from '../core/model.ts';
 
 /** One model as `gateway models --json` prints it. */

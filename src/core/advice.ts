@@ -1,5 +1,5 @@
 /**
- * What each condition means and what to do about it, for people: the text of docs/errors.md, which a test compares with
+ * What each condition means and what to do about it, for people: the text of docs/connect/errors.md, which a test compares with
  * this, of `gateway requests show` and of the page for key holders.
  */
 import type { Condition } from './conditions.ts';
@@ -21,7 +21,7 @@ export function adviceOf({ key_id, endpoint, status, condition, stopped }: Ended
   if (status === 200 && condition !== 'internal_error') return IN_BAND_ADVICE;
   if (condition === 'invalid_credentials' && key_id !== null) return KNOWN_KEY_ADVICE;
   if (condition === 'not_found' && endpoint !== null) return STORED_RESPONSE_ADVICE;
-  return Object.hasOwn(ADVICE, condition) ? ADVICE[condition as Condition] : 'See docs/errors.md.';
+  return Object.hasOwn(ADVICE, condition) ? ADVICE[condition as Condition] : 'See docs/connect/errors.md.';
 }
 
 /** Of requests that ended before their answer was complete, and not by the provider. */

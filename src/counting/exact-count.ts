@@ -12,7 +12,7 @@ export interface ExactCount {
   readonly low: number;
   /** What it most likely reads. */
   readonly likely: number;
-  /** As good as never less than it reads: see docs/counting.md for what stands behind the margin. */
+  /** As good as never less than it reads: see docs/understand/counting.md for what stands behind the margin. */
   readonly high: number;
   /** Not all of what had to be counted was counted in time. */
   readonly late?: boolean;

@@ -1,7 +1,7 @@
 /**
  * A likely number of tokens without a tokenizer: the text is read once, as byte pair encoders cut it (words, digits in
  * threes, punctuation, white space), and each piece weighs by its kind and length. The reading is a table of steps, one
- * look-up per character. The weights are fitted to o200k_base and cl100k_base; docs/counting.md has the method and the
+ * look-up per character. The weights are fitted to o200k_base and cl100k_base; docs/understand/counting.md has the method and the
  * error. Of long text only a sample is read.
  */
 

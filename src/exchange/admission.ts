@@ -31,7 +31,7 @@ export class Admission {
   readonly #log: Log;
   #overAt: number | null = null;
   #onOver: () => void = () => {};
-  /** The end of the wait itself: a function around it would keep others like it alive (see docs/performance.md). */
+  /** The end of the wait itself: a function around it would keep others like it alive (docs/understand/performance.md). */
   #giveUp: ((why: GatewayError) => void) | null = null;
   #held: bigint;
   #heldTokens: bigint | null;

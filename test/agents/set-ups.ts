@@ -1,4 +1,4 @@
-/** How each coding agent is pointed at a gateway and run without a person: the settings that docs/clients tells. */
+/** How each coding agent is pointed at a gateway and run without a person: the settings that docs/connect/clients tells. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

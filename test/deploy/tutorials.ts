@@ -18,9 +18,12 @@ const npx = join(folder, 'npx');
 writeFileSync(npx, `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(root, 'bin/gateway.mjs')}" "$@"\n`);
 chmodSync(npx, 0o755);
 
+// The other pages of docs/try are no tutorials: their blocks are tried one by one, by test/repo/docs/examples.test.ts.
+const OTHERS = ['docs/try/first-requests.md', 'docs/try/sandbox.md'];
 const pages = new Map<string, string[]>();
 for (const { page, language, text } of shellBlocks()) {
-  if (page.startsWith('docs/tutorials/') && language === 'sh') pages.set(page, [...(pages.get(page) ?? []), text]);
+  if (!page.startsWith('docs/try/') || OTHERS.includes(page) || language !== 'sh') continue;
+  pages.set(page, [...(pages.get(page) ?? []), text]);
 }
 
 describe('tutorials', { skip: jq.skip, timeout: 300_000 }, () => {

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Folder → folders it may import from, in addition to itself: the table of docs/architecture.md. */
+/** Folder → folders it may import from, in addition to itself: the table of docs/understand/architecture.md. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = importTable();
 /** The command line and the composition of a process may import everything. */
 const COMPOSERS = ['cli.ts', 'process'];
@@ -25,7 +25,7 @@ const ENTRY_POINTS = [
 const OUTSIDE = ['..', 'shared'].join('/');
 
 function importTable(): Record<string, readonly string[]> {
-  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const page = readFileSync(join(root, 'docs/understand/architecture.md'), 'utf8');
   const section = page.split('\n## Imports\n')[1]?.split('\n## ')[0] ?? '';
   const rows = [...section.matchAll(/^\| `([a-z]+)` \| (.*) \|$/gm)];
   return Object.fromEntries(

@@ -1,5 +1,5 @@
 /**
- * The tables of docs/translation.md, made by sending every field through the lanes.
+ * The tables of docs/connect/translation.md, made by sending every field through the lanes.
  * `UPDATE_GOLDEN=1 node --test test/translate/docs.test.ts` writes them anew.
  */
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import type { FieldRow } from './fields/row.ts';
 import { FIELDS } from './fields.ts';
 import { FORMATS, lane, MINIMAL, upstreamBody } from './run-lane.ts';
 
-const FILE = new URL('../../docs/translation.md', import.meta.url);
+const FILE = new URL('../../docs/connect/translation.md', import.meta.url);
 const BEGIN = '<!-- made by test/translate/docs.test.ts -->';
 const END = '<!-- end -->';
 const PATHS_SHOWN_MAX = 3;
@@ -131,7 +131,7 @@ function finishTable(): string {
   return lines.join('\n');
 }
 
-test('[R43] docs/translation.md says what becomes of every field, and it is true', () => {
+test('[R43] docs/connect/translation.md says what becomes of every field, and it is true', () => {
   const made = [...FORMATS.map(table), '## How an answer ends', finishTable()].join('\n\n');
   const text = readFileSync(FILE, 'utf8');
   const start = text.indexOf(BEGIN);

@@ -1274,7 +1274,7 @@ export interface paths {
           client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
-          /** @description A condition of docs/errors.md. */
+          /** @description See docs/connect/errors.md. */
           condition?:
             | 'invalid_credentials'
             | 'key_expired'
@@ -1468,7 +1468,7 @@ export interface paths {
           client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
-          /** @description A condition of docs/errors.md. */
+          /** @description See docs/connect/errors.md. */
           condition?:
             | 'invalid_credentials'
             | 'key_expired'

@@ -324,7 +324,7 @@ export function helpText(): string {
     ...rows.flatMap(([usage = '', summary = '']) => [`  ${usage}`, `      ${summary}`]),
     '',
     'Settings come from the environment: GATEWAY_DATA (./data), GATEWAY_HOST, GATEWAY_PORT, GATEWAY_ADMIN_HOST, GATEWAY_ADMIN_PORT, GATEWAY_CONFIG.',
-    'Commands work on GATEWAY_DATA whether a gateway is running there or not. See docs/operations.md.',
+    'Commands work on GATEWAY_DATA whether a gateway is running there or not. See docs/run/operations.md.',
     '',
   ].join('\n');
 }

@@ -28,7 +28,7 @@ const filters = {
       description: 'A status such as 429, or a class such as 5xx.',
     }),
   ),
-  condition: Type.Optional(Type.Enum(Object.keys(CONDITIONS), { description: 'A condition of docs/errors.md.' })),
+  condition: Type.Optional(Type.Enum(Object.keys(CONDITIONS), { description: 'See docs/connect/errors.md.' })),
   slower_than: Type.Optional(Type.String({ maxLength: 20, description: 'A time such as 500ms or 2s.' })),
   costlier_than: Type.Optional(Type.String({ maxLength: 40, description: 'In credits.' })),
   account: Type.Optional(

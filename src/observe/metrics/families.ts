@@ -1,5 +1,5 @@
 /**
- * Every metric of the gateway: docs/observability.md lists the same ones. No label takes what a client can choose freely:
+ * Every metric of the gateway: docs/run/observability.md lists the same ones. No label takes what a client can choose freely:
  * models and providers are those of the catalog, conditions those of the error table.
  */
 

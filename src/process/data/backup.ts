@@ -98,7 +98,7 @@ async function verifiedCopy({ settings, key, release }: BackupOptions, draft: st
   if (settings.databaseUrl !== null) {
     throw new AdminError(
       'refused',
-      'the ledger is in PostgreSQL (DATABASE_URL), which is backed up by its own tools: see docs/operations.md#backups',
+      'the ledger is in PostgreSQL (DATABASE_URL), which is backed up by its own tools: see docs/run/operations.md#backups',
     );
   }
   const source = storeFile(settings.dataDir);

@@ -149,7 +149,7 @@ async function checked(hosts: readonly KnownHost[], { settings, env, check }: In
 function configText(hosts: readonly KnownHost[], models: readonly Model[]): string {
   const lines = [
     '# yaml-language-server: $schema=https://unpkg.com/model-gateway/docs/gateway.schema.json',
-    '# The providers and models of this gateway: docs/configuration.md explains every key.',
+    '# The providers and models of this gateway: docs/run/configuration.md explains every key.',
     '# A change takes effect while the gateway runs; "gateway doctor" checks it.',
     '',
   ];

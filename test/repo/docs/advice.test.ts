@@ -1,4 +1,4 @@
-/** What `gateway requests show` says to do is what docs/errors.md says to do. */
+/** What `gateway requests show` says to do is what docs/connect/errors.md says to do. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -11,7 +11,7 @@ import {
   STORED_RESPONSE_ADVICE,
 } from '../../../src/core/advice.ts';
 
-const page = readFileSync(join(resolve(import.meta.dirname, '../../..'), 'docs/errors.md'), 'utf8');
+const page = readFileSync(join(resolve(import.meta.dirname, '../../..'), 'docs/connect/errors.md'), 'utf8');
 
 /** As one line, with the text of links only. */
 function plain(markdown: string): string {
@@ -21,7 +21,7 @@ function plain(markdown: string): string {
     .trim();
 }
 
-test('docs/errors.md and the advice of the gateway are one text', () => {
+test('docs/connect/errors.md and the advice of the gateway are one text', () => {
   const section = page.split('## What each means, and what to do\n')[1]?.split('\n## ')[0] ?? '';
   const written = section.split(/^### /m).slice(1);
   const texts = written.map((part) => [part.slice(0, part.indexOf('\n')), plain(part.slice(part.indexOf('\n')))]);

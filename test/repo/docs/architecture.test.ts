@@ -1,17 +1,17 @@
-/** docs/architecture.md speaks of things that exist. */
+/** docs/understand/architecture.md speaks of things that exist. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/understand/architecture.md'), 'utf8');
 
 function section(title: string): string {
   return page.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
 }
 
-describe('docs/architecture.md', () => {
+describe('docs/understand/architecture.md', () => {
   test('every word in code of its table is declared in src', () => {
     const cells = [...section('Words').matchAll(/^\| ([^|]+) \|/gm)].map((row) => row[1] ?? '');
     const words = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map((word) => word[1] ?? ''));

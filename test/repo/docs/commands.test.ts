@@ -59,13 +59,13 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 const OPERATOR_PAGES = [
   ...[
     'README.md',
-    'docs/operations.md',
-    'docs/accounts.md',
-    'docs/statements.md',
-    'docs/usage.md',
-    'docs/operators.md',
+    'docs/run/operations.md',
+    'docs/run/accounts.md',
+    'docs/run/statements.md',
+    'docs/run/usage.md',
+    'docs/run/operators.md',
   ],
-  ...['docs/alerts.md', 'docs/import.md'],
+  ...['docs/run/alerts.md', 'docs/run/import.md'],
 ];
 
 /** Commands that need more than a store, and are run by tests of their own. */
@@ -118,7 +118,7 @@ describe('commands of the pages', () => {
         const file = join(folder, 'keys.csv');
         writeFileSync(file, 'mode,label\ncredit,one\n');
         // On the page about keys ID is one, elsewhere an account; only a root has a balance to correct.
-        const id = page === 'docs/operations.md' ? own.id : words[0] === 'correct' ? root.id : team.id;
+        const id = page === 'docs/run/operations.md' ? own.id : words[0] === 'correct' ? root.id : team.id;
         const places: Readonly<Record<string, string>> = {
           ...{ ID: id, ROOT: root.id, RESEARCH: team.id, PARENT: parent.id, ACCOUNT_ID: root.id },
           ...{ KEY: own.id, REQUEST_ID: request, mg_c_OLDPREF: own.prefix, 'keys.csv': file },

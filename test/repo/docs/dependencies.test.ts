@@ -1,4 +1,4 @@
-/** docs/dependencies.md gives an account of package.json and its lock file. */
+/** docs/understand/dependencies.md gives an account of package.json and its lock file. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -18,7 +18,7 @@ interface Manifest {
 
 const root = resolve(import.meta.dirname, '../../..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
-const page = read('docs/dependencies.md');
+const page = read('docs/understand/dependencies.md');
 const manifest = JSON.parse(read('package.json')) as Manifest;
 const { packages } = JSON.parse(read('package-lock.json')) as { packages: Readonly<Record<string, Locked>> };
 const all = Object.entries({
@@ -30,7 +30,7 @@ const documented = [...page.matchAll(/^\| `([^`]+)` \| (\S+) \| ([^|]+?) \|/gm)]
   row.slice(1, 4).join(' '),
 );
 
-describe('docs/dependencies.md', () => {
+describe('docs/understand/dependencies.md', () => {
   test('has every dependency with its version and licence, and no other', () => {
     const expected = all.map(([name, version]) => {
       const license = packages[`node_modules/${name}`]?.license ?? 'no licence';

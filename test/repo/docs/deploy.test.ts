@@ -34,7 +34,7 @@ describe('deploy/', () => {
   });
 
   test('every setting that a file of deploy/ gives is one that is documented', () => {
-    const documented = readFileSync(join(root, 'docs/configuration.md'), 'utf8');
+    const documented = readFileSync(join(root, 'docs/run/configuration.md'), 'utf8');
     for (const file of filesBelow(join(root, 'deploy'))) {
       const names = readFileSync(file, 'utf8').match(/\b(?:GATEWAY_(?!COMMIT)[A-Z_]+[A-Z]|DATABASE_URL)\b/g) ?? [];
       for (const name of new Set(names)) {

@@ -1,4 +1,4 @@
-/** docs/errors.md tells users what src/core/conditions.ts and src/http/reply.ts do. */
+/** docs/connect/errors.md tells users what src/core/conditions.ts and src/http/reply.ts do. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -7,12 +7,12 @@ import { CONDITIONS, conditionRow } from '../../../src/core/conditions.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(join(root, 'docs/errors.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/connect/errors.md'), 'utf8');
 const rows = [...page.matchAll(/^\| `(\w+)` \| (\d{3}) \| `(\w+)` \| `(\w+)` \| ([^|]+) \|$/gm)].map(
   ([, code = '', status, type, typeB, retry = '']) => ({ code, status: Number(status), type, typeB, retry }),
 );
 
-describe('docs/errors.md', () => {
+describe('docs/connect/errors.md', () => {
   test('has every condition of the error table with its status and types, and no other', () => {
     assert.deepEqual(
       rows.map(({ code, status, type, typeB }) => ({ code, status, type, typeB })),

@@ -1,4 +1,4 @@
-/** What README.md, docs/clients.md with its pages and docs/sandbox.md print to be pasted works against a started gateway. */
+/** The examples that README.md, docs/try and docs/connect print to be pasted work against a started gateway. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -8,8 +8,9 @@ import { promisify } from 'node:util';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const CLIENTS = readdirSync(join(root, 'docs/clients')).map((file) => `docs/clients/${file}`);
-const PAGES = ['README.md', 'docs/clients.md', 'docs/sandbox.md', ...CLIENTS];
+const CLIENTS = readdirSync(join(root, 'docs/connect/clients')).map((file) => `docs/connect/clients/${file}`);
+const FIRST_REQUESTS = 'docs/try/first-requests.md';
+const PAGES = ['README.md', FIRST_REQUESTS, 'docs/try/sandbox.md', 'docs/connect/clients.md', ...CLIENTS];
 const MODELS = ['sandbox/alpha', 'sandbox/beta'];
 const run = promisify(execFile);
 
@@ -65,9 +66,9 @@ after(async () => {
 describe('requests to paste', () => {
   const commands = blocks('sh').filter(({ text }) => text.startsWith('curl '));
 
-  test('there is one for every format in the README, whole and streamed', () => {
+  test('the first requests have one for every format, whole and streamed', () => {
     for (const path of ['chat/completions', 'responses', 'messages']) {
-      const own = commands.filter(({ page, text }) => page === 'README.md' && text.includes(`/v1/${path} `));
+      const own = commands.filter(({ page, text }) => page === FIRST_REQUESTS && text.includes(`/v1/${path} `));
       assert.deepEqual(
         own.map(({ text }) => text.includes('"stream":true')),
         [false, true],
@@ -104,6 +105,21 @@ describe('TypeScript to paste', () => {
       assert.match(stdout, /Simulated answer/);
     });
   }
+});
+
+test('the README shows the answer that its request gets', async () => {
+  const [command = ''] = blocks('sh').flatMap(({ page, text }) =>
+    page === 'README.md' && text.startsWith('curl ') ? [text] : [],
+  );
+  const [printed = ''] = blocks('json').flatMap(({ page, text }) => (page === 'README.md' ? [text] : []));
+  const answer = await (await fetch(request(command, { GATEWAY: gateway.origin, KEY: key }))).json();
+  const own = /"(id|created)":[^,]*/g;
+  const flat = (text: string): string =>
+    text
+      .replaceAll(/\n\s*/g, '')
+      .replaceAll(own, '')
+      .replace(/, … .*/s, '');
+  assert.equal(JSON.stringify(answer).replaceAll(own, '').slice(0, flat(printed).length), flat(printed));
 });
 
 test('the README has the two commands, each in a block of its own', () => {

@@ -5,14 +5,13 @@ import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../../..');
+const PROMISES = 'docs/understand/promises.md';
 const pages = [
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-  'README.md',
-  'SECURITY.md',
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...['bench/README.md', 'bench/results/history.md', 'console/README.md', 'deploy/README.md'],
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+    .map((name) => `docs/${name.replaceAll('\\', '/')}`),
 ];
 
 function textOf(page: string): string {
@@ -50,14 +49,37 @@ describe('links', () => {
   }
 });
 
-test('the README names, for every promise, tests that carry it', () => {
-  const section = textOf('README.md').split('## What is promised, and where it is tested')[1]?.split('\n## ')[0] ?? '';
-  const rows = [...section.matchAll(/^\| (.+) \| (.*\]\(.*) \|$/gm)];
+test('every page of docs/ is in its index', () => {
+  const indexed = linksOf('docs/README.md').map((link) => join('docs', link));
+  const own = pages.filter((page) => page.startsWith('docs/') && !page.startsWith('docs/connect/clients/'));
+  assert.deepEqual(
+    own.filter((page) => page !== 'docs/README.md' && !indexed.includes(page)),
+    [],
+  );
+});
+
+test('no text of the repository names a page of docs/ that does not exist', () => {
+  const folders = ['bench', 'console/src', 'deploy', 'docs', 'site', 'src', 'test', 'tools'];
+  const files = folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((file) => /\.(ts|tsx|mjs|ya?ml|sql|md)$/.test(file) && !/node_modules|(^|\/)dist\//.test(file));
+  const dead = files.flatMap((file) =>
+    [...textOf(file).matchAll(/(?<![\w/.])docs\/[\w/-]+\.md\b/g)]
+      .filter(([name]) => !existsSync(join(root, name)))
+      .map(([name]) => `${file}: ${name}`),
+  );
+  assert.deepEqual(dead, []);
+});
+
+test('the page of promises names, for every one, tests that carry it', () => {
+  const rows = [...textOf(PROMISES).matchAll(/^\| (.+) \| (.*\]\(.*) \|$/gm)];
   assert.ok(rows.length > 0);
   const missing: string[] = [];
   for (const [, promise = '', links = ''] of rows) {
     const files = [...links.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1] ?? '');
-    const tests = files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n');
+    const tests = files.map((file) => readFileSync(join(root, dirname(PROMISES), file), 'utf8')).join('\n');
     for (const tag of tagsOf(promise)) if (!tests.includes(`[${tag}]`)) missing.push(`${tag}: ${promise}`);
   }
   assert.deepEqual(missing, []);

@@ -3,6 +3,6 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { modelsPage } from '../../../tools/models-page.ts';
 
-test('docs/models.md is what the shipped data says: run `npm run models-report` after a change', async () => {
-  assert.equal(readFileSync('docs/models.md', 'utf8'), await modelsPage());
+test('docs/connect/models.md is what the shipped data says: run `npm run models-report` after a change', async () => {
+  assert.equal(readFileSync('docs/connect/models.md', 'utf8'), await modelsPage());
 });

@@ -1,4 +1,4 @@
-/** docs/observability.md, the dashboards and the alerts name the metrics that there are. */
+/** docs/run/observability.md, the dashboards and the alerts name the metrics that there are. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -15,7 +15,7 @@ import { labelNamesOf } from '../../../src/observe/metrics/render.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(join(root, 'docs/observability.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/run/observability.md'), 'utf8');
 const families = Object.entries(FAMILIES) as [string, Family][];
 
 /** Every name that a scrape has; a histogram is shown as three. */
@@ -83,7 +83,7 @@ function check({ where, expr }: Query): void {
   assert.ok(metrics > 0, `${where}: ${text} asks for nothing`);
 }
 
-describe('docs/observability.md', () => {
+describe('docs/run/observability.md', () => {
   test('lists every metric with its type, labels and meaning, and no other', () => {
     const rows = [...page.matchAll(/^\| `([a-z_0-9]+)` \| (\w+) \| (.+?) \| (.+) \|$/gm)]
       .map((row) => row.slice(1))
@@ -117,7 +117,7 @@ describe('docs/observability.md', () => {
     const paragraphs = [...page.matchAll(/^### (Gateway\w+)\n\n\S/gm)].map(([, name]) => name);
     assert.deepEqual(rules.map(({ alert }) => alert).sort(), [...paragraphs].sort());
     for (const { alert, annotations } of rules) {
-      assert.equal(annotations.runbook, `docs/observability.md#${alert.toLowerCase()}`);
+      assert.equal(annotations.runbook, `docs/run/observability.md#${alert.toLowerCase()}`);
       assert.ok(annotations.summary.length > 0);
     }
   });

@@ -1,17 +1,17 @@
-/** docs/rulings.md is the list that the tags of test names refer to. */
+/** docs/understand/rulings.md is the list that the tags of test names refer to. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(join(root, 'docs/rulings.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/understand/rulings.md'), 'utf8');
 const documented = [...page.matchAll(/^\| R(\d+) \| (.*) \|$/gm)].map((row) => ({
   number: Number(row[1]),
   text: row[2] ?? '',
 }));
 
-describe('docs/rulings.md', () => {
+describe('docs/understand/rulings.md', () => {
   test('has every ruling once, in order, with a text', () => {
     const numbers = documented.map(({ number }) => number);
     // Numbers are never given again, so there may be gaps.

@@ -1,4 +1,4 @@
-/** docs/sandbox.md names what the sandbox has. */
+/** docs/try/sandbox.md names what the sandbox has. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -7,14 +7,14 @@ import { sandboxModels } from '../../../src/config/sandbox.ts';
 import { parseDirectives } from '../../../src/sandbox/directives.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(join(root, 'docs/sandbox.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/try/sandbox.md'), 'utf8');
 const source = readFileSync(join(root, 'src/sandbox/directives.ts'), 'utf8');
 
 function directivesIn(text: string): string[] {
   return [...text.matchAll(/`(\[\[[^\]`]+\]\])`/g)].map((match) => match[1] ?? '');
 }
 
-describe('docs/sandbox.md', () => {
+describe('docs/try/sandbox.md', () => {
   test('has a row for every directive, and each of them is one', () => {
     const rows = [...page.matchAll(/^\| (`\[\[.*?\]\]`) \|/gm)].flatMap((row) => directivesIn(row[1] ?? ''));
     assert.deepEqual(rows.toSorted(), [...new Set(directivesIn(source))].toSorted());

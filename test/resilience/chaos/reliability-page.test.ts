@@ -1,4 +1,4 @@
-/** docs/reliability.md names tests that exist. */
+/** docs/understand/reliability.md names tests that exist. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -6,14 +6,14 @@ import { describe, test } from 'node:test';
 import { MUTATIONS } from '../../simulation/mutations.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(resolve(root, 'docs/reliability.md'), 'utf8');
+const page = readFileSync(resolve(root, 'docs/understand/reliability.md'), 'utf8');
 /** The rows of the two tables; the figures of the long runs are a table of their own. */
 const rows = page
   .slice(0, page.indexOf('## How recovery works'))
   .split('\n')
   .filter((line) => line.startsWith('| ') && !line.startsWith('|---'));
 
-describe('docs/reliability.md', () => {
+describe('docs/understand/reliability.md', () => {
   test('every test that it names stands in the file that it names', () => {
     const named = [...page.matchAll(/`(test\/[^`]+\.ts)`: “([^”]+)”/g)];
     assert.ok(named.length > 50);

@@ -130,8 +130,8 @@ models:
     assert.equal(config.routing.order, 'weighted');
   });
 
-  test('the example of docs/configuration.md loads as printed', async () => {
-    const docs = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
+  test('the example of docs/run/configuration.md loads as printed', async () => {
+    const docs = readFileSync(new URL('../../../docs/run/configuration.md', import.meta.url), 'utf8');
     const [, printed = ''] = /```yaml\n(providers:.*?)```/s.exec(docs) ?? [];
     const config = await loadText(printed, { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' });
     assert.deepEqual([...config.catalog.models.keys()], ['gpt-5', 'claude-opus-4-5', 'house-model']);

@@ -60,7 +60,7 @@ function takeModel(plan: ImportPlan, entry: Fields): void {
     return;
   }
   if (id.includes('*') || upstream.includes('*')) {
-    plan.notes.push(`${id}: a wildcard; name the models, or see docs/configuration.md for patterns`);
+    plan.notes.push(`${id}: a wildcard; name the models, or see docs/run/configuration.md for patterns`);
     return;
   }
   if (!MODES.includes(info.mode)) {
@@ -131,7 +131,7 @@ function placeOf(
     return left(
       plan,
       id,
-      `${prefix} is not known here: see kind ai-sdk in docs/configuration.md for providers of their own format`,
+      `${prefix} is not known here: see kind ai-sdk in docs/run/configuration.md for providers of their own format`,
     );
   }
   const address = base === null || isHost(base, host.baseUrl) ? {} : { kind: host.kind, base_url: versioned(base) };
