@@ -2,11 +2,11 @@
  * `node tools/released-fixture.ts 0.1.0` writes test/fixtures/released/0.1.0/: a small ledger of each engine as this release
  * writes it, which all later releases must be able to open. Run it once, at a release; what is there never changes.
  */
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { readSettings } from '../src/config/settings.ts';
+import { newestSchema, readFunctions, readMigrations } from '../src/ledger/migrations.ts';
 import { migrateToPostgres } from '../src/process/data/migrate.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { call, startedGateway } from '../test/support/started-gateway.ts';
@@ -48,22 +48,9 @@ await gateway[Symbol.asyncDispose]();
 mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'sqlite.sql'), sqlite);
 writeFileSync(join(folder, 'postgres.sql'), postgres);
-const migrations = Object.fromEntries(['sqlite', 'postgres'].map((dialect) => [dialect, digests(dialect)]));
-const facts = { secret, key, budget, keys: audit.keys, entries: audit.entries, migrations };
+const schema = { sqlite: newestSchema(readMigrations('sqlite')), postgres: newestSchema(readMigrations('postgres')) };
+const facts = { secret, key, budget, keys: audit.keys, entries: audit.entries, schema };
 writeFileSync(join(folder, 'release.json'), `${JSON.stringify(facts, null, 2)}\n`);
-
-function migrationFiles(dialect: string): readonly string[] {
-  return readdirSync(join(root, 'src/ledger/migrations', dialect)).sort();
-}
-
-function migration(dialect: string, file: string): string {
-  return readFileSync(join(root, 'src/ledger/migrations', dialect, file), 'utf8');
-}
-
-function digests(dialect: string): Record<string, string> {
-  const digest = (file: string) => createHash('sha256').update(migration(dialect, file)).digest('hex');
-  return Object.fromEntries(migrationFiles(dialect).map((file) => [file, digest(file)]));
-}
 
 function sqliteDump(file: string): string {
   const database = new DatabaseSync(file, { readBigInts: true });
@@ -93,11 +80,11 @@ function literal(value: unknown): string {
 
 /** The schema as the migrations make it, then the rows. */
 async function postgresDump(from: TestPostgres, database: string): Promise<string> {
-  const files = migrationFiles('postgres');
   const lines = [
     'CREATE SCHEMA gateway;',
     'CREATE TABLE gateway.migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());',
-    ...files.map((file) => migration('postgres', file)),
+    ...readMigrations('postgres').map(({ sql }) => sql),
+    readFunctions(),
   ];
   const tables = await from.query(
     database,

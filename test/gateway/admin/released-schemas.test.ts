@@ -1,16 +1,17 @@
-/** The store of every release opens in this one: migrated, audited and served from. */
+/** The store of every release opens in this one: migrated to what a new store is, audited and served from. */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
-import { readMigrations } from '../../../src/ledger/migrations.ts';
+import { type Dialect, newestSchema, readMigrations } from '../../../src/ledger/migrations.ts';
+import { openDatabase } from '../../../src/ledger/sqlite/database.ts';
 import { checkUpgrade, upgrade } from '../../../src/process/data/upgrade.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
+import { postgresSchema, sqliteSchema } from '../../support/stored-schema.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const released = join(root, 'test/fixtures/released');
@@ -27,8 +28,11 @@ interface Release {
   readonly budget: string;
   readonly keys: number;
   readonly entries: number;
-  readonly migrations: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly schema: Readonly<Record<Dialect, number>>;
 }
+
+/** A function that `apply_batch` of 0.1 calls: a batch may be running in that one while the database is migrated. */
+const FORMER = /^function CREATE OR REPLACE FUNCTION gateway\.write_batch\([^)]*marks integer\[\]\)/;
 
 async function serves(gateway: StartedGateway, release: Release): Promise<void> {
   const before = await gateway.audit();
@@ -65,13 +69,15 @@ describe('stores of releases', () => {
       database.close();
       writeFileSync(join(dataDir, 'installation.secret'), release.secret);
       const { schema, compatibleFrom, pending, audit } = await checkUpgrade(readSettings({ GATEWAY_DATA: dataDir }));
-      const there = Object.keys(release.migrations.sqlite ?? {}).length;
-      assert.equal(schema, there);
-      assert.equal(pending.length, readdirSync(join(root, 'src/ledger/migrations/sqlite')).length - there);
+      assert.equal(schema, release.schema.sqlite);
+      assert.equal(pending.length, newestSchema(readMigrations('sqlite')) - schema);
       assert.equal(compatibleFrom, readMigrations('sqlite').at(-1)?.compatibleFrom);
       assert.deepEqual(audit?.findings, []);
       await upgrade(readSettings({ GATEWAY_DATA: dataDir }));
       assert.deepEqual((await checkUpgrade(readSettings({ GATEWAY_DATA: dataDir }))).pending, []);
+      const [upgraded, fresh] = [new DatabaseSync(join(dataDir, 'gateway.db')), openDatabase(join(folder, 'fresh.db'))];
+      assert.deepEqual(sqliteSchema(upgraded), sqliteSchema(fresh));
+      for (const open of [upgraded, fresh]) open.close();
       await using gateway = await startedGateway({ dataDir });
       await serves(gateway, release);
     });
@@ -81,22 +87,16 @@ describe('stores of releases', () => {
       await server.query(name, read('postgres.sql'));
       const env = { DATABASE_URL: server.url(name), GATEWAY_SECRET: release.secret };
       const { schema } = await checkUpgrade(readSettings(env));
-      assert.equal(schema, Object.keys(release.migrations.postgres ?? {}).length);
+      assert.equal(schema, release.schema.postgres);
       // Replicas of a rollout may try at once.
       await Promise.all([upgrade(readSettings(env)), upgrade(readSettings(env))]);
       assert.deepEqual((await checkUpgrade(readSettings(env))).pending, []);
+      const fresh = await server.createDatabase();
+      await upgrade(readSettings({ ...env, DATABASE_URL: server.url(fresh) }));
+      const upgraded = (await postgresSchema(server, name)).filter((line) => !FORMER.test(line));
+      assert.deepEqual(upgraded, await postgresSchema(server, fresh));
       await using gateway = await startedGateway({ env });
       await serves(gateway, release);
-    });
-
-    test(`${version}: its migrations are what they were`, () => {
-      for (const [dialect, files] of Object.entries(release.migrations)) {
-        for (const [file, digest] of Object.entries(files)) {
-          const text = readFileSync(join(root, 'src/ledger/migrations', dialect, file));
-          const now = createHash('sha256').update(text).digest('hex');
-          assert.equal(now, digest, `${dialect}/${file} was released: add a migration instead of changing it`);
-        }
-      }
     });
   }
 });

@@ -1,5 +1,6 @@
--- The functions of the ledger that have changed since their first migration, each as it is now. They are created anew
--- whenever a migration was applied: whoever changes one of them adds a migration, which may be nothing but a comment.
+-- The functions of the ledger that have changed since their first migration, each as it is now and nowhere else. They are
+-- created anew whenever a migration was applied: whoever changes one of them adds a migration, which may be nothing but a
+-- comment. A database of an earlier release keeps the former functions that have other arguments; nothing calls them.
 
 -- An account as the gateway reads it; amounts as text, because JSON numbers are not exact.
 CREATE OR REPLACE FUNCTION gateway.account_json(a gateway.accounts) RETURNS text LANGUAGE sql STABLE AS $$
