@@ -205,7 +205,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'SQLite: a tree that is read anew does not know the holds of keys that were not read yet',
-    edits: [['ledger/sqlite/account-cache.ts', "this.get(text(row, 'key_id'));", '']],
+    edits: [['ledger/sqlite/key-cache.ts', "this.get(text(row, 'key_id'));", '']],
     tests: [['test/contract/sqlite.test.ts', 'a tree that is read anew knows what all of its keys hold']],
   },
   {
@@ -301,11 +301,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   {
     name: 'SQLite: a clock that jumps ahead ends holds and leases',
     edits: [
-      [
-        'ledger/sqlite/maintenance.ts',
-        'const { sql, steadyMs } = accounts;',
-        'const { sql, nowMs: steadyMs } = accounts;',
-      ],
+      ['ledger/sqlite/maintenance.ts', 'const { sql, steadyMs } = keys;', 'const { sql, nowMs: steadyMs } = keys;'],
     ],
     tests: [['test/contract/sqlite.test.ts', 'a clock that jumps ahead ends no hold']],
   },
@@ -330,11 +326,11 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
       [
         'ledger/sqlite/admit.ts',
         'if (retryAfterMs === 0) continue;',
-        'if (retryAfterMs === 0) {\n      accounts.rates.takeRequest(node.account.id, node.window, nowMs);\n      continue;\n    }',
+        'if (retryAfterMs === 0) {\n      keys.rates.takeRequest(node.account.id, node.window, nowMs);\n      continue;\n    }',
       ],
       [
         'ledger/sqlite/admit.ts',
-        'if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.steadyMs);',
+        'if (account.rpmLimit !== null) keys.rates.takeRequest(account.id, above, keys.steadyMs);',
         '',
       ],
     ],
@@ -344,7 +340,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: 'SQLite: after a rollback a tree is read without the holds of keys that only memory has',
     edits: [
       [
-        'ledger/sqlite/account-cache.ts',
+        'ledger/sqlite/key-cache.ts',
         'if (holds.some(({ path }) => path?.endsWith(',
         'if (holds.some(({ path }) => path?.startsWith(',
       ],

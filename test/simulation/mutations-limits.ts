@@ -4,16 +4,14 @@ import type { Mutation } from './mutations.ts';
 export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'tokens of input are not counted',
-    edits: [
-      ['sqlite/admit.ts', 'accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);', ''],
-    ],
+    edits: [['sqlite/admit.ts', 'keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);', '']],
   },
   {
     name: 'tokens of output are not counted',
     edits: [
       [
         'sqlite/hold.ts',
-        'accounts.countTokens(account, nodesOf(account, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);',
+        'keys.countTokens(state, nodesOf(state, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);',
         '',
       ],
     ],
@@ -26,7 +24,7 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     name: 'tokens are counted at the key alone',
     edits: [
       [
-        'sqlite/account-cache.ts',
+        'sqlite/key-cache.ts',
         'if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.steadyMs);',
         '',
       ],
@@ -35,25 +33,17 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'tokens are counted at accounts alone',
     edits: [
-      [
-        'sqlite/account-cache.ts',
-        'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);',
-        '',
-      ],
+      ['sqlite/key-cache.ts', 'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);', ''],
     ],
   },
   {
     name: 'tokens of a request are counted that is refused for another reason',
     edits: [
+      ['sqlite/admit.ts', '  keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n', ''],
       [
         'sqlite/admit.ts',
-        '  accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n',
-        '',
-      ],
-      [
-        'sqlite/admit.ts',
-        '  rollOverAll(account, accounts.nowMs);\n  const decision',
-        '  accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n  rollOverAll(account, accounts.nowMs);\n  const decision',
+        '  rollOverAll(state, keys.nowMs);\n  const decision',
+        '  keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n  rollOverAll(state, keys.nowMs);\n  const decision',
       ],
     ],
   },
@@ -107,11 +97,11 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
       [
         'sqlite/admit.ts',
         '  if (hold !== null && repeated === null) {',
-        '  if (request.rateCounted !== true) takeRateSlots(accounts, account);\n  if (hold !== null && repeated === null) {',
+        '  if (request.rateCounted !== true) takeRateSlots(keys, state);\n  if (hold !== null && repeated === null) {',
       ],
       [
         'sqlite/admit.ts',
-        '  if (request.rateCounted !== true) takeRateSlots(accounts, account);\n  const rate = ',
+        '  if (request.rateCounted !== true) takeRateSlots(keys, state);\n  const rate = ',
         '  const rate = ',
       ],
     ],
@@ -125,8 +115,8 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/admit.ts',
-        '  if (request.rateCounted !== true) takeRateSlots(accounts, account);',
-        '  if (request.rateCounted !== true && repeated === null) takeRateSlots(accounts, account);',
+        '  if (request.rateCounted !== true) takeRateSlots(keys, state);',
+        '  if (request.rateCounted !== true && repeated === null) takeRateSlots(keys, state);',
       ],
     ],
   },

@@ -80,7 +80,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'promotional credit is not spent first',
-    edits: [['sqlite/hold.ts', '  spendPromotions(accounts, account, hold, charged);\n', '']],
+    edits: [['sqlite/hold.ts', '  spendPromotions(keys, state, hold, charged);\n', '']],
   },
   {
     name: 'the promotional credit that expires last is spent first',
@@ -139,21 +139,17 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an admission sees what has expired as credit',
-    edits: [['sqlite/admit.ts', '  expirePromotions(accounts, account);\n', ''], ...UNCHECKED],
+    edits: [['sqlite/admit.ts', '  expirePromotions(keys, state);\n', ''], ...UNCHECKED],
   },
   {
     name: 'memory alone admits with credit that has expired',
     edits: [
       [
         'sqlite/admit.ts',
-        "if (inMemory && isDue(account, accounts.nowMs)) throw new Error('promotional credit has expired');",
+        "if (inMemory && isDue(state, keys.nowMs)) throw new Error('promotional credit has expired');",
         '',
       ],
-      [
-        'sqlite/admit.ts',
-        '  expirePromotions(accounts, account);\n',
-        '  if (!inMemory) expirePromotions(accounts, account);\n',
-      ],
+      ['sqlite/admit.ts', '  expirePromotions(keys, state);\n', '  if (!inMemory) expirePromotions(keys, state);\n'],
       ...UNCHECKED,
     ],
   },
@@ -162,19 +158,19 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        '  expirePromotions(accounts, account);\n  if (account.path !== null) return extendOn',
-        '  if (account.path !== null) return extendOn',
+        '  expirePromotions(keys, state);\n  if (state.path !== null) return extendOn',
+        '  if (state.path !== null) return extendOn',
       ],
       ...UNCHECKED,
     ],
   },
   {
     name: 'what has expired is still shown',
-    edits: [['sqlite/engine.ts', 'if (account !== undefined) expirePromotions(accounts, account);\n', '\n']],
+    edits: [['sqlite/engine.ts', 'if (state !== undefined) expirePromotions(keys, state);\n', '\n']],
   },
   {
     name: 'what has expired stays in the balance',
-    edits: [['sqlite/promotions.ts', '    addPurchased(accounts, payer, -expired);\n', '']],
+    edits: [['sqlite/promotions.ts', '    addPurchased(keys, payer, -expired);\n', '']],
   },
   {
     name: 'promotional credit is booked that has expired already',
@@ -196,7 +192,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
     name: 'a restart forgets promotional credit',
     edits: [
       [
-        'sqlite/account-cache.ts',
+        'sqlite/key-cache.ts',
         'promotions: totals.promoMs === null ? null :',
         'promotions: totals.promoMs !== 0 ? null :',
       ],

@@ -26,7 +26,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/admit.ts',
-        "reserveAt(account.path.nodes, account.key.mode === 'credit', { amount, tokens, holds: 1 });",
+        "reserveAt(state.path.nodes, state.key.mode === 'credit', { amount, tokens, holds: 1 });",
         '',
       ],
       ...UNCHECKED,
@@ -89,8 +89,8 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        'for (const node of nodesOf(account, hold)) {\n    atMs =',
-        'for (const node of nodesOf(account, hold).slice(0, 1)) {\n    atMs =',
+        'for (const node of nodesOf(state, hold)) {\n    atMs =',
+        'for (const node of nodesOf(state, hold).slice(0, 1)) {\n    atMs =',
       ],
     ],
   },
@@ -106,11 +106,11 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what an ended hold reserved at accounts stays reserved',
-    edits: [['sqlite/hold.ts', "reserveAt(nodes, account.key.mode === 'credit', less);", '']],
+    edits: [['sqlite/hold.ts', "reserveAt(nodes, state.key.mode === 'credit', less);", '']],
   },
   {
     name: 'the file keeps what an ended hold reserved at accounts',
-    edits: [['sqlite/hold.ts', 'if (hold.persisted) accounts.reservePersisted(account, nodes, less);', '']],
+    edits: [['sqlite/hold.ts', 'if (hold.persisted) keys.reservePersisted(state, nodes, less);', '']],
   },
   {
     name: 'an extension is reserved at its key alone',
@@ -140,7 +140,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'no hold gives way where all below an account wait for each other',
-    edits: [['sqlite/balance.ts', 'mustYield(holdsAt(account, path, decision.by), hold) ?', 'false ?']],
+    edits: [['sqlite/balance.ts', 'mustYield(holdsAt(state, path, decision.by), hold) ?', 'false ?']],
   },
   {
     name: 'a slot of the key stays taken where an account refuses',
@@ -148,13 +148,9 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
       [
         'sqlite/admit.ts',
         '  for (const node of path?.nodes ?? NO_NODES) {\n    if (node.account.rpmLimit === null)',
-        '  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, nowMs);\n  for (const node of path?.nodes ?? NO_NODES) {\n    if (node.account.rpmLimit === null)',
+        '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, nowMs);\n  for (const node of path?.nodes ?? NO_NODES) {\n    if (node.account.rpmLimit === null)',
       ],
-      [
-        'sqlite/admit.ts',
-        '  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.steadyMs);\n',
-        '',
-      ],
+      ['sqlite/admit.ts', '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, keys.steadyMs);\n', ''],
     ],
   },
   {
@@ -299,7 +295,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'sums of accounts are not written when a hold ends',
-    edits: [['sqlite/hold.ts', 'accounts.trees.markDirty(node);\n    node.holdMs', 'node.holdMs']],
+    edits: [['sqlite/hold.ts', 'keys.trees.markDirty(node);\n    node.holdMs', 'node.holdMs']],
   },
   {
     name: 'the file counts holds at accounts that it does not have',
@@ -309,8 +305,8 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'a rollback forgets at accounts what only memory holds',
     edits: [
       [
-        'sqlite/account-cache.ts',
-        "for (const hold of unpersisted) reserveAt(nodesOf(account, hold), mode === 'credit', { ...hold, holds: 1 });",
+        'sqlite/key-cache.ts',
+        "for (const hold of unpersisted) reserveAt(nodesOf(state, hold), mode === 'credit', { ...hold, holds: 1 });",
         '',
       ],
       ...UNCHECKED,
@@ -318,6 +314,6 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a rollback leaves the sums of accounts as they were',
-    edits: [['sqlite/account-cache.ts', 'this.trees.drop();', '']],
+    edits: [['sqlite/key-cache.ts', 'this.trees.drop();', '']],
   },
 ];

@@ -26,7 +26,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a second settlement charges again',
     edits: [
-      ['sqlite/hold.ts', 'account.holds.delete(hold.id);', ''],
+      ['sqlite/hold.ts', 'state.holds.delete(hold.id);', ''],
       REPEATED_ENTRY_IGNORED,
       WITHOUT_BALANCE_CHECK,
       WITHOUT_RESERVED_CHECK,
@@ -37,28 +37,24 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        'release(accounts, account, hold);\n  accounts.sql.addVoided',
-        'account.reserved -= hold.amount;\n  accounts.markDirty(account);\n  hold.amount = 0n;\n  accounts.sql.addVoided',
+        'release(keys, state, hold);\n  keys.sql.addVoided',
+        'state.reserved -= hold.amount;\n  keys.markDirty(state);\n  hold.amount = 0n;\n  keys.sql.addVoided',
       ],
     ],
   },
   {
     name: 'a void does nothing',
     edits: [
-      [
-        'sqlite/hold.ts',
-        "voidHold(accounts, account, hold);\n  return { kind: 'voided' }",
-        "return { kind: 'voided' }",
-      ],
+      ['sqlite/hold.ts', "voidHold(keys, state, hold);\n  return { kind: 'voided' }", "return { kind: 'voided' }"],
     ],
   },
   {
     name: 'what an ended hold reserved stays reserved',
-    edits: [['sqlite/hold.ts', 'account.reserved -= hold.amount;', '']],
+    edits: [['sqlite/hold.ts', 'state.reserved -= hold.amount;', '']],
   },
   {
     name: 'an ended hold stays in the table',
-    edits: [['sqlite/hold.ts', 'accounts.sql.deleteHold.run(hold.keyId, hold.id);', '']],
+    edits: [['sqlite/hold.ts', 'keys.sql.deleteHold.run(hold.keyId, hold.id);', '']],
   },
   {
     name: 'the rate limit is off by one',
@@ -84,15 +80,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a mark does not persist the hold that only memory has',
-    edits: [['sqlite/hold.ts', 'else accounts.persist(account, hold);', 'hold.persisted = true;']],
+    edits: [['sqlite/hold.ts', 'else keys.persist(state, hold);', 'hold.persisted = true;']],
   },
   {
     name: 'a rollback forgets what only memory has',
-    edits: [['sqlite/account-cache.ts', 'if (holds.length > 0) unpersisted', 'if (holds.length < 0) unpersisted']],
+    edits: [['sqlite/key-cache.ts', 'if (holds.length > 0) unpersisted', 'if (holds.length < 0) unpersisted']],
   },
   {
     name: 'a rollback forgets a hold that it had ended',
-    edits: [['sqlite/account-cache.ts', '      unpersisted.add(hold);\n', '']],
+    edits: [['sqlite/key-cache.ts', '      unpersisted.add(hold);\n', '']],
   },
   {
     name: 'what a rolled-back batch took of the rate limit stays taken',
@@ -121,27 +117,27 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'recovery does not see what only memory has',
-    edits: [['sqlite/maintenance.ts', '  accounts.persistAll();\n', '']],
+    edits: [['sqlite/maintenance.ts', '  keys.persistAll();\n', '']],
   },
   {
     name: 'the file counts holds that it does not have',
     edits: [
       [
-        'sqlite/account-cache.ts',
-        'account.used,\n        account.persistedReserved,\n',
-        'account.used,\n        account.reserved,\n',
+        'sqlite/key-cache.ts',
+        'state.used,\n        state.persistedReserved,\n',
+        'state.used,\n        state.reserved,\n',
       ],
     ],
   },
-  { name: 'a budget period is not rolled over', edits: [['rules/account.ts', 'totals.periodUsed = 0n;', '']] },
-  { name: 'the spend of a day is not rolled over', edits: [['rules/account.ts', 'totals.daySpend = 0n;', '']] },
+  { name: 'a budget period is not rolled over', edits: [['rules/key-totals.ts', 'totals.periodUsed = 0n;', '']] },
+  { name: 'the spend of a day is not rolled over', edits: [['rules/key-totals.ts', 'totals.daySpend = 0n;', '']] },
   {
     name: 'a void does not free its claim',
     edits: [
       [
         'sqlite/hold.ts',
-        'if (hold.claimName !== null) accounts.sql.deleteClaim',
-        'if (hold.claimName === undefined) accounts.sql.deleteClaim',
+        'if (hold.claimName !== null) keys.sql.deleteClaim',
+        'if (hold.claimName === undefined) keys.sql.deleteClaim',
       ],
     ],
   },
@@ -158,8 +154,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/maintenance.ts',
-        'charge(accounts, account, hold, {',
-        'account.used += hold.markCharge;\n  charge(accounts, account, hold, {',
+        'charge(keys, state, hold, {',
+        'state.used += hold.markCharge;\n  charge(keys, state, hold, {',
       ],
       WITHOUT_BALANCE_CHECK,
     ],
@@ -188,15 +184,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a process that lost its lease may go on',
-    edits: [['sqlite/admit.ts', '!accounts.owners.has(owner)', 'owner === undefined']],
+    edits: [['sqlite/admit.ts', '!keys.owners.has(owner)', 'owner === undefined']],
   },
   {
     name: 'credit is held beyond the balance',
     edits: [
       [
         'sqlite/balance.ts',
-        'if (means - account.reserved < withRoom(held, room))',
-        "if (key.mode !== 'credit' && means - account.reserved < withRoom(held, room))",
+        'if (means - state.reserved < withRoom(held, room))',
+        "if (key.mode !== 'credit' && means - state.reserved < withRoom(held, room))",
       ],
       WITHOUT_BALANCE_CHECK,
     ],
@@ -206,25 +202,21 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/balance.ts',
-        'if (means - account.reserved < withRoom(held, room))',
-        "if (key.mode === 'credit' && means - account.reserved < withRoom(held, room))",
+        'if (means - state.reserved < withRoom(held, room))',
+        "if (key.mode === 'credit' && means - state.reserved < withRoom(held, room))",
       ],
     ],
   },
   {
     name: 'an extension ignores what others hold',
     edits: [
-      [
-        'sqlite/balance.ts',
-        'raisedWithin(held, amount, means - account.reserved)',
-        'raisedWithin(held, amount, means)',
-      ],
+      ['sqlite/balance.ts', 'raisedWithin(held, amount, means - state.reserved)', 'raisedWithin(held, amount, means)'],
       WITHOUT_BALANCE_CHECK,
     ],
   },
   {
     name: 'an extension is not reserved',
-    edits: [['sqlite/hold.ts', 'account.reserved += more;', ''], WITHOUT_RESERVED_CHECK],
+    edits: [['sqlite/hold.ts', 'state.reserved += more;', ''], WITHOUT_RESERVED_CHECK],
   },
   {
     name: 'an admission whose acknowledgement was lost holds again',
@@ -253,9 +245,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a decision by an old copy of the key counts',
-    edits: [
-      ['sqlite/admit.ts', 'account.key.version !== request.keyVersion', 'account.key.version < request.keyVersion'],
-    ],
+    edits: [['sqlite/admit.ts', 'state.key.version !== request.keyVersion', 'state.key.version < request.keyVersion']],
   },
   {
     name: 'a purchase that is sent again is booked again',
@@ -266,17 +256,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what a failed commit had changed stays in memory',
-    edits: [['sqlite/engine.ts', 'accounts.rolledBack();\n      rollBack(database);', 'rollBack(database);']],
+    edits: [['sqlite/engine.ts', 'keys.rolledBack();\n      rollBack(database);', 'rollBack(database);']],
   },
   {
     name: 'sums are not written when a hold ends',
-    edits: [
-      [
-        'sqlite/hold.ts',
-        'accounts.markDirty(account);\n  accounts.snapshot(hold);\n  if',
-        'accounts.snapshot(hold);\n  if',
-      ],
-    ],
+    edits: [['sqlite/hold.ts', 'keys.markDirty(state);\n  keys.snapshot(hold);\n  if', 'keys.snapshot(hold);\n  if']],
   },
   {
     name: 'a bad operation takes the others of its batch along',
@@ -290,7 +274,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a hold that has ended is admitted anew when its admission is sent again',
-    edits: [['sqlite/hold.ts', 'if (hold.id > account.newestEnded) account.newestEnded = hold.id;', '']],
+    edits: [['sqlite/hold.ts', 'if (hold.id > state.newestEnded) state.newestEnded = hold.id;', '']],
   },
   {
     name: 'a settlement or an admission does not see the charges of its own batch',
@@ -309,7 +293,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        "if (holdId > account.newestEnded) account.newestEnded = holdId;\n  return { kind: 'already_voided' };",
+        "if (holdId > state.newestEnded) state.newestEnded = holdId;\n  return { kind: 'already_voided' };",
         "return { kind: 'already_voided' };",
       ],
     ],
@@ -317,11 +301,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a hold that was voided is admitted again',
     edits: [
-      [
-        'sqlite/admit.ts',
-        'if (accounts.sql.voided.get(keyId, holdId) !== undefined) throw',
-        'if (holdId === keyId) throw',
-      ],
+      ['sqlite/admit.ts', 'if (keys.sql.voided.get(keyId, holdId) !== undefined) throw', 'if (holdId === keyId) throw'],
     ],
   },
   {
@@ -330,11 +310,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a restart forgets which mark was the newest',
-    edits: [['sqlite/account.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
+    edits: [['sqlite/key-state.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
   },
   {
     name: 'charges of a batch that failed are written with the next one',
-    edits: [['sqlite/account-cache.ts', 'this.sql.charges.drop();', '']],
+    edits: [['sqlite/key-cache.ts', 'this.sql.charges.drop();', '']],
   },
   {
     name: 'a hold that takes what there is gets more than is free',
@@ -350,7 +330,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'no hold gives way where all wait for each other',
-    edits: [['sqlite/balance.ts', 'mustYield(account.holds.values(), hold) ?', 'false ?']],
+    edits: [['sqlite/balance.ts', 'mustYield(state.holds.values(), hold) ?', 'false ?']],
   },
   {
     name: 'the oldest hold gives way instead of the youngest',
@@ -372,7 +352,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a rollback forgets that a hold waits',
-    edits: [['sqlite/account.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
+    edits: [['sqlite/key-state.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
   },
   {
     name: 'the watermark of the rollups stays where it is',

@@ -3,8 +3,8 @@
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
 import {
-  type AuditedAccount,
-  auditedAccount,
+  type AuditedKey,
+  auditedKey,
   compareNode,
   compareTotals,
   FINDINGS_MAX,
@@ -152,8 +152,8 @@ export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
   };
 }
 
-function accountOf(row: Row): AuditedAccount {
-  return auditedAccount(readersOf(row));
+function accountOf(row: Row): AuditedKey {
+  return auditedKey(readersOf(row));
 }
 
 async function count(query: Query, sql: string): Promise<number> {

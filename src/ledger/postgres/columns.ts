@@ -3,8 +3,8 @@
  * number cannot hold all of them. A value of another type means a broken database, and throws.
  */
 import type { KeyRecord } from '../../core/key.ts';
-import type { AccountTotals } from '../rules/account.ts';
 import type { ColumnReaders } from '../rules/column-readers.ts';
+import type { KeyTotals } from '../rules/key-totals.ts';
 import { keyFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { Row } from './connection.ts';
 
@@ -22,7 +22,7 @@ export function integer(row: Row, column: string): number {
   return Number(amount(row, column));
 }
 
-export function readTotals(row: Row): AccountTotals {
+export function readTotals(row: Row): KeyTotals {
   return totalsFrom(readersOf(row));
 }
 

@@ -4,7 +4,6 @@ import type { InheritedLimits } from '../../core/limits.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
 import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary, NewKey } from '../port.ts';
-import type { AccountTotals } from '../rules/account.ts';
 import {
   decideChange,
   keySummary,
@@ -15,6 +14,7 @@ import {
   wrongLimits,
   wrongPurchase,
 } from '../rules/key-rules.ts';
+import type { KeyTotals } from '../rules/key-totals.ts';
 import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { FIRST_PURCHASE } from '../rules/money-rules.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
@@ -32,7 +32,7 @@ export interface Work {
 }
 
 interface Locked {
-  readonly totals: AccountTotals;
+  readonly totals: KeyTotals;
   /** Null for a key that pays for itself. */
   readonly rootId: string | null;
   readonly nowMs: number;

@@ -11,7 +11,7 @@ export interface AuditedTotals {
   readonly inDay: bigint;
 }
 
-export interface AuditedAccount {
+export interface AuditedKey {
   readonly keyId: string;
   readonly credit: boolean;
   /** Whether an account pays for it. */
@@ -22,7 +22,7 @@ export interface AuditedAccount {
 }
 
 /** From a row of the query that reads what is kept together with what the entries and holds add up to. */
-export function auditedAccount({ text, amount, isNull }: ColumnReaders): AuditedAccount {
+export function auditedKey({ text, amount, isNull }: ColumnReaders): AuditedKey {
   return {
     keyId: text('key_id'),
     credit: text('mode') === 'credit',
@@ -49,7 +49,7 @@ export function auditedAccount({ text, amount, isNull }: ColumnReaders): Audited
 /** At most this many lines per kind of fault. */
 export const FINDINGS_MAX = 20;
 
-export function compareTotals({ keyId, credit, ofAccount, kept, counted }: AuditedAccount): readonly string[] {
+export function compareTotals({ keyId, credit, ofAccount, kept, counted }: AuditedKey): readonly string[] {
   // The root has paid for what a key of an account has used and holds.
   const paid = credit && ofAccount ? counted.used + counted.reserved : counted.purchased;
   const pairs: readonly Compared[] = [

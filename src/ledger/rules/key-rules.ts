@@ -3,7 +3,7 @@ import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
 import { type RateLimits, type Restrictions, wrongRateLimits, wrongRestrictions } from '../../core/limits.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { KeyChangeOutcome, KeySummary, NewKey, VersionedKeyChange } from '../port.ts';
-import { type AccountTotals, summaryOf } from './account.ts';
+import { type KeyTotals, summaryOf } from './key-totals.ts';
 import { sameLimits } from './limits.ts';
 
 export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
@@ -26,7 +26,7 @@ export function decideChange(key: KeyRecord, { ifVersion, ...change }: Versioned
 
 /** Why this purchase cannot be booked on this account; null when it can. */
 export function wrongPurchase(
-  { key, purchased }: Pick<AccountTotals, 'key' | 'purchased'>,
+  { key, purchased }: Pick<KeyTotals, 'key' | 'purchased'>,
   amountNanos: bigint,
 ): string | null {
   if (key.accountId !== null) return 'the account of the key pays for it: add credit there';
@@ -64,7 +64,7 @@ export function wrongCap({ mode, accountId, cap }: Pick<KeyRecord, 'mode' | 'acc
   return cap < 0n || cap > AMOUNT_MAX ? 'the cap is out of range' : null;
 }
 
-export function keySummary(totals: AccountTotals, nowMs: number, prefixes: readonly string[]): KeySummary {
+export function keySummary(totals: KeyTotals, nowMs: number, prefixes: readonly string[]): KeySummary {
   return { ...summaryOf(totals, nowMs), status: keyStatus(totals.key, nowMs), secretPrefixes: prefixes };
 }
 

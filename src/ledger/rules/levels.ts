@@ -12,7 +12,7 @@ import {
   type Summary,
   type Unit,
 } from '../port.ts';
-import { type AccountTotals, summaryOf } from './account.ts';
+import { type KeyTotals, summaryOf } from './key-totals.ts';
 import { type NodeTotals, rollOverNode } from './tree.ts';
 
 /** One limit of one level. */
@@ -30,7 +30,7 @@ export interface Level<N extends NodeTotals = NodeTotals> {
 }
 
 /** The periods of the key and of its path must have been rolled over. */
-export function levelsOf<N extends NodeTotals>(totals: AccountTotals, path: readonly N[]): readonly Level<N>[] {
+export function levelsOf<N extends NodeTotals>(totals: KeyTotals, path: readonly N[]): readonly Level<N>[] {
   const { key, reserved } = totals;
   const credit = key.mode === 'credit';
   const levels: Level<N>[] = [];
@@ -72,7 +72,7 @@ export function levelsOf<N extends NodeTotals>(totals: AccountTotals, path: read
 }
 
 /** What a key and its levels show; the periods must have been rolled over. */
-function pathFigures(totals: AccountTotals, path: readonly NodeTotals[]): PathFigures {
+function pathFigures(totals: KeyTotals, path: readonly NodeTotals[]): PathFigures {
   const unit: Unit = totals.key.mode === 'credit' ? 'credit' : 'tokens';
   let least: { readonly left: bigint; readonly account: boolean } | null = null;
   for (const level of levelsOf(totals, path)) {
@@ -184,7 +184,7 @@ export function byLevel({ node, unit }: Level): Required<ByLevel> {
 }
 
 /** With what the levels above the key leave it; `path` is empty for a key without an account. */
-export function summaryAlong(totals: AccountTotals, path: readonly NodeTotals[], nowMs: number): Summary {
+export function summaryAlong(totals: KeyTotals, path: readonly NodeTotals[], nowMs: number): Summary {
   const summary = summaryOf(totals, nowMs);
   if (path.length === 0) return summary;
   for (const node of path) rollOverNode(node, nowMs);

@@ -2,12 +2,12 @@
 import type { AccountRecord, AccountStatus, Cap } from '../../core/account.ts';
 import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
 import type { Period } from '../../core/period.ts';
-import type { AccountTotals } from './account.ts';
 import type { ColumnReaders } from './column-readers.ts';
+import type { KeyTotals } from './key-totals.ts';
 import { inheritedIn, limitsFrom } from './limits.ts';
 import type { NodeTotals } from './tree.ts';
 
-export function totalsFrom(row: ColumnReaders): AccountTotals {
+export function totalsFrom(row: ColumnReaders): KeyTotals {
   const integer = (column: string): number => Number(row.amount(column));
   return {
     key: keyFrom(row),

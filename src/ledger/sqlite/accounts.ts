@@ -26,29 +26,29 @@ import {
 import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, pathFrom } from '../rules/tree.ts';
-import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, readersOf, text, textOrNull } from './columns.ts';
 import { addEntry, findEntry } from './entries.ts';
+import type { KeyCache, KeyState } from './key-cache.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
 import { purchase } from './money.ts';
 import { expireOfTree, expirePromotions, movePromotions } from './promotions.ts';
-import { pathOf, rootOf, type Tree, type TreeNode } from './tree-cache.ts';
+import { type AccountNode, pathOf, rootOf, type Tree } from './tree-cache.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
 
 interface Found {
   readonly tree: Tree;
-  readonly node: TreeNode;
+  readonly node: AccountNode;
 }
 
-function find(accounts: AccountCache, accountId: string): Found | undefined {
+function find(accounts: KeyCache, accountId: string): Found | undefined {
   const tree = accounts.tree(accountId);
   const node = tree?.nodes.get(accountId);
   return tree === undefined || node === undefined ? undefined : { tree, node };
 }
 
-export function createAccount(accounts: AccountCache, request: NewAccount): AccountOutcome {
+export function createAccount(accounts: KeyCache, request: NewAccount): AccountOutcome {
   const { sql, nowMs } = accounts;
   const known = find(accounts, request.id);
   if (known !== undefined) return createdBefore(known.node.account, request);
@@ -86,7 +86,7 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
 }
 
 export function changeAccount(
-  accounts: AccountCache,
+  accounts: KeyCache,
   accountId: string,
   change: VersionedAccountChange,
 ): AccountOutcome | OtherVersion {
@@ -123,7 +123,7 @@ export function changeAccount(
   return { kind: 'account', account };
 }
 
-export function moveAccount(accounts: AccountCache, accountId: string, parentId: string): AccountOutcome {
+export function moveAccount(accounts: KeyCache, accountId: string, parentId: string): AccountOutcome {
   const found = find(accounts, accountId);
   if (found === undefined || find(accounts, parentId) === undefined) return UNKNOWN_ACCOUNT;
   const { tree, node } = found;
@@ -139,7 +139,7 @@ export function moveAccount(accounts: AccountCache, accountId: string, parentId:
   return { kind: 'account', account: node.account };
 }
 
-export function moveKey(accounts: AccountCache, keyId: string, accountId: string): KeyPlaceOutcome {
+export function moveKey(accounts: KeyCache, keyId: string, accountId: string): KeyPlaceOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const found = find(accounts, accountId);
@@ -151,12 +151,7 @@ export function moveKey(accounts: AccountCache, keyId: string, accountId: string
   return place(accounts, account, found);
 }
 
-export function joinAccount(
-  accounts: AccountCache,
-  keyId: string,
-  accountId: string,
-  entryId: string,
-): KeyPlaceOutcome {
+export function joinAccount(accounts: KeyCache, keyId: string, accountId: string, entryId: string): KeyPlaceOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const found = find(accounts, accountId);
@@ -188,7 +183,7 @@ export function joinAccount(
   return outcome;
 }
 
-export function addAccountCredit(accounts: AccountCache, accountId: string, given: Purchase): AccountCreditOutcome {
+export function addAccountCredit(accounts: KeyCache, accountId: string, given: Purchase): AccountCreditOutcome {
   const found = find(accounts, accountId);
   if (found === undefined) return UNKNOWN_ACCOUNT;
   const { node } = found;
@@ -198,7 +193,7 @@ export function addAccountCredit(accounts: AccountCache, accountId: string, give
   return { kind: 'account_credited', account: node.account, balance: node.purchased - node.used };
 }
 
-export function getAccount(accounts: AccountCache, accountId: string): AccountSummary | null {
+export function getAccount(accounts: KeyCache, accountId: string): AccountSummary | null {
   const found = find(accounts, accountId);
   if (found === undefined) return null;
   expireOfTree(accounts, found.tree);
@@ -208,7 +203,7 @@ export function getAccount(accounts: AccountCache, accountId: string): AccountSu
   });
 }
 
-function place(accounts: AccountCache, account: Account, { tree, node }: Found): KeyPlaceOutcome {
+function place(accounts: KeyCache, account: KeyState, { tree, node }: Found): KeyPlaceOutcome {
   const inherited = inheritedFrom(tree.nodes, node.account.id);
   account.key = { ...account.key, accountId: node.account.id, inherited, version: account.key.version + 1 };
   account.path = pathOf(tree, node.account.id);
@@ -220,7 +215,7 @@ function place(accounts: AccountCache, account: Account, { tree, node }: Found):
  * Keys below the account carry a copy of what the accounts above them allow. One whose copy is another now has changed: who
  * decided by the old one is told so at its next admission.
  */
-function inheritAnew(accounts: AccountCache, { tree, node }: Found): void {
+function inheritAnew(accounts: KeyCache, { tree, node }: Found): void {
   const keysOf = accounts.sql.cold('SELECT id, inherited FROM keys WHERE account_id = ?');
   for (const accountId of tree.nodes.keys()) {
     if (!pathFrom(tree.nodes, accountId).includes(node)) continue;
@@ -236,17 +231,17 @@ function inheritAnew(accounts: AccountCache, { tree, node }: Found): void {
   }
 }
 
-function wrongExternalId(accounts: AccountCache, id: string, externalId: string | null): string | null {
+function wrongExternalId(accounts: KeyCache, id: string, externalId: string | null): string | null {
   if (externalId === null) return null;
   const other = accounts.sql.cold('SELECT 1 FROM tree_accounts WHERE external_id = ? AND id <> ?').get(externalId, id);
   return other === undefined ? null : `another account has the external id ${JSON.stringify(externalId)}`;
 }
 
-function isParent(accounts: AccountCache, accountId: string): boolean {
+function isParent(accounts: KeyCache, accountId: string): boolean {
   return accounts.sql.cold('SELECT 1 FROM tree_accounts WHERE parent_id = ? LIMIT 1').get(accountId) !== undefined;
 }
 
-function isInUse(accounts: AccountCache, accountId: string): boolean {
+function isInUse(accounts: KeyCache, accountId: string): boolean {
   const row = accounts.sql
     .cold(`SELECT EXISTS (SELECT 1 FROM tree_accounts WHERE parent_id = ?1 AND status <> 'closed')
       OR EXISTS (SELECT 1 FROM keys WHERE account_id = ?1 AND status <> 'revoked') AS used`)
@@ -255,7 +250,7 @@ function isInUse(accounts: AccountCache, accountId: string): boolean {
 }
 
 /** The charges on paths through the account that fall into the period as its cap has it now. */
-function countAnew(accounts: AccountCache, { tree, node }: Found, unit: 'credit' | 'tokens'): void {
+function countAnew(accounts: KeyCache, { tree, node }: Found, unit: 'credit' | 'tokens'): void {
   const cap = unit === 'credit' ? node.account.creditCap : node.account.tokenCap;
   const period: Period = cap?.period ?? 'none';
   const startMs = periodStartMs(period, accounts.nowMs);

@@ -4,11 +4,11 @@ import { AMOUNT_MAX } from '../../core/money.ts';
 import { type OwnerLost, RATE_WINDOW_MS } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
 import { PARALLEL_RETRY_MS } from '../rules/limits.ts';
-import { type Account, type Hold, rollOverAll } from './account.ts';
-import type { AccountCache } from './account-cache.ts';
 import { decideHold, decideHoldAlong } from './balance.ts';
 import { findRepeated } from './claim.ts';
 import { amount, text } from './columns.ts';
+import type { KeyCache } from './key-cache.ts';
+import { type Hold, type KeyState, rollOverAll } from './key-state.ts';
 import { expirePromotions, isDue } from './promotions.ts';
 import { NO_NODES, reserveAt } from './tree-cache.ts';
 
@@ -18,56 +18,54 @@ import { NO_NODES, reserveAt } from './tree-cache.ts';
  * Saves 17 of 113 µs (W1, 1ac33ab); without it: a row and its place in a batch of `engine.apply` for every hold.
  */
 export function admit(
-  accounts: AccountCache,
+  keys: KeyCache,
   owner: string,
   request: AdmitRequest,
   inMemory = false,
 ): AdmitOutcome | OwnerLost {
   const { keyId, hold, claim } = request;
-  const account = accounts.get(keyId);
+  const state = keys.get(keyId);
   // A key that never existed and one that was removed are refused alike.
-  if (account === undefined) return { kind: 'key_refused', status: 'revoked' };
+  if (state === undefined) return { kind: 'key_refused', status: 'revoked' };
   if (hold !== null) {
     checkHold(hold);
-    const earlier = heldEarlier(accounts, account, hold.id);
-    if (earlier !== null) return { kind: 'admitted', rate: rateNow(accounts, account), ...earlier };
+    const earlier = heldEarlier(keys, state, hold.id);
+    if (earlier !== null) return { kind: 'admitted', rate: rateNow(keys, state), ...earlier };
   }
 
-  const status = keyStatus(account.key, accounts.nowMs);
+  const status = keyStatus(state.key, keys.nowMs);
   if (status !== 'active') return { kind: 'key_refused', status };
-  if (account.key.version !== request.keyVersion) return { kind: 'key_changed', key: account.key };
-  if (account.path !== null) {
-    const closed = account.path.nodes.find((node) => node.account.status !== 'active')?.account.status;
+  if (state.key.version !== request.keyVersion) return { kind: 'key_changed', key: state.key };
+  if (state.path !== null) {
+    const closed = state.path.nodes.find((node) => node.account.status !== 'active')?.account.status;
     if (closed !== undefined && closed !== 'active') return { kind: 'account_refused', status: closed };
   }
-  if (hold !== null && !accounts.owners.has(owner)) return { kind: 'owner_lost' };
+  if (hold !== null && !keys.owners.has(owner)) return { kind: 'owner_lost' };
 
   // What expires is written, which memory alone cannot do.
-  if (inMemory && isDue(account, accounts.nowMs)) throw new Error('promotional credit has expired');
-  const refused = request.rateCounted === true ? null : rateRefusal(accounts, account);
+  if (inMemory && isDue(state, keys.nowMs)) throw new Error('promotional credit has expired');
+  const refused = request.rateCounted === true ? null : rateRefusal(keys, state);
   if (refused !== null) return refused;
   // A repeat takes its place in requests per minute, and no other limit is asked.
-  const repeated = hold === null || claim === null ? null : findRepeated(accounts, keyId, claim);
+  const repeated = hold === null || claim === null ? null : findRepeated(keys, keyId, claim);
   if (hold !== null && repeated === null) {
-    const loaded = loadRefusal(accounts, account, hold);
-    if (loaded !== null) return { ...loaded, rate: rateNow(accounts, account) };
+    const loaded = loadRefusal(keys, state, hold);
+    if (loaded !== null) return { ...loaded, rate: rateNow(keys, state) };
   }
-  if (request.rateCounted !== true) takeRateSlots(accounts, account);
-  const rate = rateNow(accounts, account);
+  if (request.rateCounted !== true) takeRateSlots(keys, state);
+  const rate = rateNow(keys, state);
   if (hold === null) return { kind: 'admitted', rate, held: 0n };
   if (repeated !== null) return { ...repeated, rate };
-  expirePromotions(accounts, account);
-  rollOverAll(account, accounts.nowMs);
+  expirePromotions(keys, state);
+  rollOverAll(state, keys.nowMs);
   const decision =
-    account.path === null
-      ? decideHold(account, hold, accounts.nowMs)
-      : decideHoldAlong(account, account.path, hold, accounts.nowMs);
+    state.path === null ? decideHold(state, hold, keys.nowMs) : decideHoldAlong(state, state.path, hold, keys.nowMs);
   if (decision.kind !== 'carries') return { ...decision, rate };
-  accounts.countTokens(account, account.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);
-  if (claim !== null) accounts.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
-  const held = placeHold(accounts, account, owner, hold, decision, claim?.name ?? null);
-  if (!inMemory) accounts.persist(account, held);
-  if (account.path === null) return { kind: 'admitted', rate, held: decision.amount };
+  keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);
+  if (claim !== null) keys.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
+  const held = placeHold(keys, state, owner, hold, decision, claim?.name ?? null);
+  if (!inMemory) keys.persist(state, held);
+  if (state.path === null) return { kind: 'admitted', rate, held: decision.amount };
   return { kind: 'admitted', rate, held: decision.amount, heldTokens: decision.tokens };
 }
 
@@ -89,25 +87,25 @@ function checkHold({ amount, amountMin, tokens = 0n, tokensMin = tokens, inputTo
  * is not admitted any more, whether or not it was before: whoever sent its admission has given it up.
  */
 function heldEarlier(
-  accounts: AccountCache,
-  account: Account,
+  keys: KeyCache,
+  state: KeyState,
   holdId: string,
 ): { readonly held: bigint; readonly heldTokens?: bigint } | null {
-  const live = account.holds.get(holdId);
+  const live = state.holds.get(holdId);
   if (live !== undefined)
     return live.path === null ? { held: live.amount } : { held: live.amount, heldTokens: live.tokens };
-  if (holdId > account.newestEnded) return null;
-  const keyId = account.key.id;
-  if (accounts.sql.voided.get(keyId, holdId) !== undefined) throw new Error(`the hold ${holdId} was voided`);
-  const entry = accounts.sql.entry.get(keyId, 'charge', holdId);
+  if (holdId > state.newestEnded) return null;
+  const keyId = state.key.id;
+  if (keys.sql.voided.get(keyId, holdId) !== undefined) throw new Error(`the hold ${holdId} was voided`);
+  const entry = keys.sql.entry.get(keyId, 'charge', holdId);
   if (entry === undefined) return null;
   const held = amount(entry, 'held');
   return text(entry, 'path') === '' ? { held } : { held, heldTokens: amount(entry, 'held_tokens') };
 }
 
 /** By the limits on requests per minute, from the key upwards; null where none refuses. */
-function rateRefusal(accounts: AccountCache, { key, window, path }: Account): AdmitOutcome | null {
-  const { steadyMs: nowMs } = accounts;
+function rateRefusal(keys: KeyCache, { key, window, path }: KeyState): AdmitOutcome | null {
+  const { steadyMs: nowMs } = keys;
   if (key.rpmLimit !== null) {
     window.advance(nowMs);
     const retryAfterMs = window.waitMs(key.rpmLimit, nowMs);
@@ -125,24 +123,24 @@ function rateRefusal(accounts: AccountCache, { key, window, path }: Account): Ad
 }
 
 /** Once no rate limit refuses the request: a slot at every level that limits requests. */
-function takeRateSlots(accounts: AccountCache, { key, window, path }: Account): void {
+function takeRateSlots(keys: KeyCache, { key, window, path }: KeyState): void {
   for (const { account, window: above } of path?.nodes ?? NO_NODES) {
-    if (account.rpmLimit !== null) accounts.rates.takeRequest(account.id, above, accounts.steadyMs);
+    if (account.rpmLimit !== null) keys.rates.takeRequest(account.id, above, keys.steadyMs);
   }
-  if (key.rpmLimit !== null) accounts.rates.takeRequest(key.id, window, accounts.steadyMs);
+  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, keys.steadyMs);
 }
 
 type LoadRefusal = Omit<Extract<AdmitOutcome, { kind: 'tokens_limited' | 'parallel_limited' }>, 'rate'>;
 
 /** By the limits on tokens per minute and on parallel requests, from the key upwards; null where none refuses. */
-function loadRefusal(accounts: AccountCache, { key, liveHolds, path }: Account, hold: HoldRequest): LoadRefusal | null {
+function loadRefusal(keys: KeyCache, { key, liveHolds, path }: KeyState, hold: HoldRequest): LoadRefusal | null {
   if (key.tpmLimit !== null || key.parallelLimit !== null) {
-    const refused = decideLoad(accounts, key, liveHolds, hold);
+    const refused = decideLoad(keys, key, liveHolds, hold);
     if (refused !== null) return { ...refused, account: false };
   }
   for (const { account, liveHolds: liveAbove } of path?.nodes ?? NO_NODES) {
     if (account.tpmLimit === null && account.parallelLimit === null) continue;
-    const refused = decideLoad(accounts, account, liveAbove, hold);
+    const refused = decideLoad(keys, account, liveAbove, hold);
     if (refused !== null) return { ...refused, account: true };
   }
   return null;
@@ -152,46 +150,46 @@ type LoadDecision = Omit<LoadRefusal, 'account'>;
 
 /** By the limits of a key or an account that has at least one of these. */
 function decideLoad(
-  accounts: AccountCache,
+  keys: KeyCache,
   { id, tpmLimit, parallelLimit }: Pick<KeyRecord, 'id' | 'tpmLimit' | 'parallelLimit'>,
   liveHolds: number,
   { inputTokens = 0 }: HoldRequest,
 ): LoadDecision | null {
   if (tpmLimit !== null) {
     const tooLarge = inputTokens > tpmLimit;
-    const { steadyMs: nowMs } = accounts;
+    const { steadyMs: nowMs } = keys;
     const retryAfterMs = tooLarge
       ? RATE_WINDOW_MS
-      : accounts.rates.tokensOf(id, nowMs).waitMs(tpmLimit, inputTokens, nowMs);
+      : keys.rates.tokensOf(id, nowMs).waitMs(tpmLimit, inputTokens, nowMs);
     if (retryAfterMs > 0) return { kind: 'tokens_limited', retryAfterMs, tooLarge };
   }
   if (parallelLimit === null || liveHolds < parallelLimit) return null;
   return { kind: 'parallel_limited', retryAfterMs: PARALLEL_RETRY_MS, tooLarge: false };
 }
 
-function rateNow(accounts: AccountCache, account: Account): RateState | null {
-  const limit = account.key.rpmLimit;
+function rateNow(keys: KeyCache, state: KeyState): RateState | null {
+  const limit = state.key.rpmLimit;
   if (limit === null) return null;
-  account.window.advance(accounts.steadyMs);
-  return account.window.state(limit, accounts.steadyMs);
+  state.window.advance(keys.steadyMs);
+  return state.window.state(limit, keys.steadyMs);
 }
 
 function placeHold(
-  accounts: AccountCache,
-  account: Account,
+  keys: KeyCache,
+  state: KeyState,
   owner: string,
   { id, ttlMs }: HoldRequest,
   { amount, tokens }: { readonly amount: bigint; readonly tokens: bigint },
   claimName: string | null,
 ): Hold {
-  const { nowMs: heldAtMs, steadyMs: steadyAtMs } = accounts;
+  const { nowMs: heldAtMs, steadyMs: steadyAtMs } = keys;
   const hold: Hold = {
-    keyId: account.key.id,
+    keyId: state.key.id,
     id,
     owner,
     amount,
     tokens,
-    path: account.path === null ? null : account.path.text,
+    path: state.path === null ? null : state.path.text,
     waiting: false,
     heldAtMs,
     steadyAtMs,
@@ -202,12 +200,12 @@ function placeHold(
     markDetail: null,
     persisted: false,
   };
-  account.holds.set(id, hold);
-  account.reserved += amount;
-  account.liveHolds = account.holds.size;
-  if (account.path !== null) {
-    reserveAt(account.path.nodes, account.key.mode === 'credit', { amount, tokens, holds: 1 });
-    account.path.tree.holding.set(account.key.id, account);
+  state.holds.set(id, hold);
+  state.reserved += amount;
+  state.liveHolds = state.holds.size;
+  if (state.path !== null) {
+    reserveAt(state.path.nodes, state.key.mode === 'credit', { amount, tokens, holds: 1 });
+    state.path.tree.holding.set(state.key.id, state);
   }
   return hold;
 }

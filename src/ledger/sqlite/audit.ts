@@ -3,8 +3,8 @@
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
 import {
-  type AuditedAccount,
-  auditedAccount,
+  type AuditedKey,
+  auditedKey,
   compareNode,
   compareTotals,
   FINDINGS_MAX,
@@ -137,8 +137,8 @@ export function audit(sql: ColdStatements, nowMs: number): AuditReport {
   };
 }
 
-function accountOf(row: Row): AuditedAccount {
-  return auditedAccount(readersOf(row));
+function accountOf(row: Row): AuditedKey {
+  return auditedKey(readersOf(row));
 }
 
 function count(sql: ColdStatements, query: string): number {

@@ -1,8 +1,8 @@
 /** Idempotency claims: taken with a hold, ended or freed with it. */
 import { CLAIM_KEEP_MS } from '../operations.ts';
 import type { ConflictReason, StoredReply } from '../port.ts';
-import type { AccountCache } from './account-cache.ts';
 import { bytes, integer, integerOrNull, text } from './columns.ts';
+import type { KeyCache } from './key-cache.ts';
 
 /** What a request gets whose claim is taken already, but for the state of the rate limit. */
 export type Repeated =
@@ -12,15 +12,15 @@ export type Repeated =
 
 /** Null when the claim is free. */
 export function findRepeated(
-  accounts: AccountCache,
+  keys: KeyCache,
   keyId: string,
   claim: { readonly name: string; readonly fingerprint: string },
 ): Repeated | null {
-  const row = accounts.sql.claim.get(keyId, claim.name);
+  const row = keys.sql.claim.get(keyId, claim.name);
   if (row === undefined) return null;
   const endedAtMs = integerOrNull(row, 'ended_at_ms');
-  if (endedAtMs !== null && endedAtMs + CLAIM_KEEP_MS <= accounts.nowMs) {
-    accounts.sql.deleteClaim.run(keyId, claim.name);
+  if (endedAtMs !== null && endedAtMs + CLAIM_KEEP_MS <= keys.nowMs) {
+    keys.sql.deleteClaim.run(keyId, claim.name);
     return null;
   }
   if (text(row, 'fingerprint') !== claim.fingerprint) return { kind: 'conflict', reason: 'other_request' };
@@ -37,13 +37,13 @@ export function findRepeated(
 
 /** The call was charged: a repeat gets its reply, or why there is none. */
 export function endClaim(
-  accounts: AccountCache,
+  keys: KeyCache,
   keyId: string,
   name: string,
   reply: StoredReply | null,
   noReplyReason: Exclude<ConflictReason, 'other_request'>,
 ): void {
-  const { sql, nowMs } = accounts;
+  const { sql, nowMs } = keys;
   if (reply === null) sql.endClaim.run(noReplyReason, nowMs, null, null, null, keyId, name);
   else sql.endClaim.run('done', nowMs, reply.status, reply.contentType, reply.body, keyId, name);
 }

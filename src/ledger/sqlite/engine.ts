@@ -4,7 +4,6 @@ import { type Clock, systemClock } from '../../core/clock.ts';
 import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
 import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
-import { AccountCache } from './account-cache.ts';
 import { listAccounts } from './account-list.ts';
 import {
   addAccountCredit,
@@ -20,8 +19,8 @@ import { audit } from './audit.ts';
 import { defineSearch } from './conditions.ts';
 import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
-
 import { extend, mark, settle, voidById } from './hold.ts';
+import { KeyCache } from './key-cache.ts';
 import { keyIds, listKeys } from './key-list.ts';
 import { addCredit, addSecret, changeKey, createKey, expiringKeys, findKey, getKey, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
@@ -90,55 +89,55 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
 export function createEngine({ database, clock, journal }: SqliteEngineOptions): SqliteEngine {
   defineTimeFunctions(database);
   defineSearch(database);
-  const accounts = new AccountCache(database, journal);
+  const keys = new KeyCache(database, journal);
   const steady = clock.steady ?? clock;
   const readTime = (): void => {
-    accounts.nowMs = Math.max(accounts.nowMs, clock.nowMs());
-    accounts.steadyMs = Math.max(accounts.steadyMs, steady.nowMs());
+    keys.nowMs = Math.max(keys.nowMs, clock.nowMs());
+    keys.steadyMs = Math.max(keys.steadyMs, steady.nowMs());
   };
   readTime();
-  takeOver(database, accounts, journal);
+  takeOver(database, keys, journal);
   let trustedUntilMs = Number.NEGATIVE_INFINITY;
 
   function transact<T>(work: () => T): T {
     readTime();
     try {
-      accounts.sql.begin.run();
-      accounts.rates.begun();
+      keys.sql.begin.run();
+      keys.rates.begun();
       const value = work();
-      accounts.sql.commit.run();
-      accounts.committed();
-      trustedUntilMs = accounts.steadyMs + TRUST_MS;
-      accounts.trim();
+      keys.sql.commit.run();
+      keys.committed();
+      trustedUntilMs = keys.steadyMs + TRUST_MS;
+      keys.trim();
       return value;
     } catch (error) {
       trustedUntilMs = Number.NEGATIVE_INFINITY;
-      accounts.rolledBack();
+      keys.rolledBack();
       rollBack(database);
       throw error;
     }
   }
 
   function together(batch: readonly Operation[]): readonly Result[] {
-    const results = batch.map((operation) => perform(accounts, operation));
-    accounts.flush();
+    const results = batch.map((operation) => perform(keys, operation));
+    keys.flush();
     return results;
   }
 
   /** So that one bad operation does not spoil the others of its batch. */
   function oneByOne(batch: readonly Operation[]): readonly Result[] {
-    accounts.persistAll();
+    keys.persistAll();
     return batch.map((operation) => {
       database.exec('SAVEPOINT operation');
       // From here on one operation may fail by itself; the file has everything before it.
-      accounts.rates.setSavepoint();
+      keys.rates.setSavepoint();
       try {
-        const outcome = perform(accounts, operation);
-        accounts.flush();
+        const outcome = perform(keys, operation);
+        keys.flush();
         return outcome;
       } catch (error) {
         if (isMachineFailure(error)) throw error;
-        accounts.rolledBackToSavepoint();
+        keys.rolledBackToSavepoint();
         database.exec('ROLLBACK TO operation');
         return { kind: 'operation_failed', message: error instanceof Error ? error.message : String(error) };
       } finally {
@@ -163,21 +162,21 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     now(operation) {
       if (operation.op !== 'admit' || operation.request.claim !== null) return null;
       readTime();
-      if (accounts.steadyMs > trustedUntilMs) return null;
+      if (keys.steadyMs > trustedUntilMs) return null;
       try {
-        return admit(accounts, operation.owner, operation.request, true);
+        return admit(keys, operation.owner, operation.request, true);
       } catch {
         // Refused before anything was changed: the batch that it goes into gives the reason.
         return null;
       }
     },
     write(everything) {
-      if (!everything && !accounts.unwritten) return false;
+      if (!everything && !keys.unwritten) return false;
       try {
         transact(() => {
-          if (!everything) return accounts.flush(true);
-          expireAll(accounts);
-          return accounts.persistAll();
+          if (!everything) return keys.flush(true);
+          expireAll(keys);
+          return keys.persistAll();
         });
       } catch (error) {
         throw servingError(error, database);
@@ -186,14 +185,14 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     },
     addToRollups(step) {
       try {
-        return transact(() => addToRollups(accounts.sql.cold, step));
+        return transact(() => addToRollups(keys.sql.cold, step));
       } catch (error) {
         throw servingError(error, database);
       }
     },
     close() {
       try {
-        if (accounts.unwritten) transact(() => accounts.flush(true));
+        if (keys.unwritten) transact(() => keys.flush(true));
       } catch {
         // The next process finds the rates in the journal.
       }
@@ -203,8 +202,8 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
   };
 }
 
-function takeOver(database: DatabaseSync, accounts: AccountCache, journal: RateJournal): void {
-  const { sql, nowMs } = accounts;
+function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal): void {
+  const { sql, nowMs } = keys;
   database.exec('BEGIN IMMEDIATE');
   try {
     database.exec('DELETE FROM owners');
@@ -224,45 +223,45 @@ function takeOver(database: DatabaseSync, accounts: AccountCache, journal: RateJ
   journal.truncate(0);
 }
 
-function perform(accounts: AccountCache, operation: Operation): Outcome {
+function perform(keys: KeyCache, operation: Operation): Outcome {
   switch (operation.op) {
     case 'admit':
-      return admit(accounts, operation.owner, operation.request);
+      return admit(keys, operation.owner, operation.request);
     case 'settle':
-      return settle(accounts, operation.request);
+      return settle(keys, operation.request);
     case 'mark':
-      return mark(accounts, operation.number, operation.marks);
+      return mark(keys, operation.number, operation.marks);
     case 'findKey':
-      return findKey(accounts, operation.digest);
+      return findKey(keys, operation.digest);
     case 'extend':
-      return extend(accounts, operation);
+      return extend(keys, operation);
     case 'void':
-      return voidById(accounts, operation.keyId, operation.holdId);
+      return voidById(keys, operation.keyId, operation.holdId);
     case 'summary': {
-      const account = accounts.get(operation.keyId);
-      if (account !== undefined) expirePromotions(accounts, account);
-      return account === undefined ? null : summaryAlong(account, account.path?.nodes ?? [], accounts.nowMs);
+      const state = keys.get(operation.keyId);
+      if (state !== undefined) expirePromotions(keys, state);
+      return state === undefined ? null : summaryAlong(state, state.path?.nodes ?? [], keys.nowMs);
     }
     case 'createKey':
-      return createKey(accounts, operation.request);
+      return createKey(keys, operation.request);
     case 'createKeys':
-      return operation.requests.map((request) => createKey(accounts, request));
+      return operation.requests.map((request) => createKey(keys, request));
     case 'listKeys':
-      expireAll(accounts);
-      accounts.persistAll();
-      return listKeys(accounts.sql.cold, accounts.nowMs, operation.query);
+      expireAll(keys);
+      keys.persistAll();
+      return listKeys(keys.sql.cold, keys.nowMs, operation.query);
     case 'keyIds':
-      return keyIds(accounts.sql.cold, operation.accountId, operation.below);
+      return keyIds(keys.sql.cold, operation.accountId, operation.below);
     case 'getKey':
-      return getKey(accounts, operation.keyId);
+      return getKey(keys, operation.keyId);
     case 'changeKey':
-      return changeKey(accounts, operation.keyId, operation.change);
+      return changeKey(keys, operation.keyId, operation.change);
     case 'addSecret':
-      return addSecret(accounts, operation.keyId, operation.digest, operation.prefix);
+      return addSecret(keys, operation.keyId, operation.digest, operation.prefix);
     case 'revokeSecret':
-      return revokeSecret(accounts, operation.keyId, operation.prefix);
+      return revokeSecret(keys, operation.keyId, operation.prefix);
     case 'addCredit':
-      return addCredit(accounts, operation.keyId, operation);
+      return addCredit(keys, operation.keyId, operation);
     case 'createAccount':
     case 'changeAccount':
     case 'moveAccount':
@@ -271,91 +270,91 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'addAccountCredit':
     case 'getAccount':
     case 'listAccounts':
-      return performOnAccounts(accounts, operation);
+      return performOnAccounts(keys, operation);
     case 'expiringKeys':
-      return expiringKeys(accounts.sql.cold, operation.after, operation.untilMs, operation.limit);
+      return expiringKeys(keys.sql.cold, operation.after, operation.untilMs, operation.limit);
     case 'correct':
-      return correct(accounts, operation.request);
+      return correct(keys, operation.request);
     case 'findCharge':
-      accounts.flush(true);
-      return findCharge(accounts.sql.cold, operation.requestId);
+      keys.flush(true);
+      return findCharge(keys.sql.cold, operation.requestId);
     case 'refund':
-      return refund(accounts, operation.request);
+      return refund(keys, operation.request);
     case 'promotions':
-      return openPromotions(accounts, operation.id);
+      return openPromotions(keys, operation.id);
     case 'statement':
-      expireAll(accounts);
-      accounts.flush(true);
-      return statement(accounts.sql.cold, operation.id, operation.sinceMs, operation.untilMs, accounts.nowMs);
+      expireAll(keys);
+      keys.flush(true);
+      return statement(keys.sql.cold, operation.id, operation.sinceMs, operation.untilMs, keys.nowMs);
     case 'audit':
-      expireAll(accounts);
-      accounts.persistAll();
-      return audit(accounts.sql.cold, accounts.steadyMs);
+      expireAll(keys);
+      keys.persistAll();
+      return audit(keys.sql.cold, keys.steadyMs);
     case 'usageReport':
-      accounts.flush(true);
-      return usageReport(accounts.sql.cold, operation.query);
+      keys.flush(true);
+      return usageReport(keys.sql.cold, operation.query);
     case 'rollUp':
-      accounts.flush(true);
-      return addToRollups(accounts.sql.cold, readStep(accounts.sql.cold, operation.limit));
+      keys.flush(true);
+      return addToRollups(keys.sql.cold, readStep(keys.sql.cold, operation.limit));
     case 'recover':
-      return recover(accounts, operation.limit);
+      return recover(keys, operation.limit);
     case 'prune':
-      return prune(accounts, operation.limit, operation.usageKeepMs);
+      return prune(keys, operation.limit, operation.usageKeepMs);
     case 'getDocument':
-      return getDocument(accounts.sql.cold, operation.name);
+      return getDocument(keys.sql.cold, operation.name);
     case 'putDocument':
-      return putDocument(accounts.sql.cold, operation.name, operation.value, accounts.nowMs);
+      return putDocument(keys.sql.cold, operation.name, operation.value, keys.nowMs);
     case 'getResponse':
-      return getResponse(accounts.sql.cold, operation.keyId, operation.id, accounts.nowMs);
+      return getResponse(keys.sql.cold, operation.keyId, operation.id, keys.nowMs);
     case 'findChain':
-      return findChain(accounts.sql.cold, operation.id, operation.renewal, accounts.nowMs);
+      return findChain(keys.sql.cold, operation.id, operation.renewal, keys.nowMs);
     case 'findItems':
-      return findItems(accounts.sql.cold, operation.itemIds, operation.renewal, accounts.nowMs);
+      return findItems(keys.sql.cold, operation.itemIds, operation.renewal, keys.nowMs);
     case 'deleteResponse':
-      return deleteResponse(accounts.sql.cold, operation.keyId, operation.id, accounts.nowMs);
+      return deleteResponse(keys.sql.cold, operation.keyId, operation.id, keys.nowMs);
     case 'registerOwner':
     case 'heartbeat':
     case 'ping':
-      return performOwn(accounts, operation);
+      return performOwn(keys, operation);
   }
 }
 
-function performOnAccounts(accounts: AccountCache, operation: AccountOperation): Outcome {
+function performOnAccounts(keys: KeyCache, operation: AccountOperation): Outcome {
   switch (operation.op) {
     case 'createAccount':
-      return createAccount(accounts, operation.request);
+      return createAccount(keys, operation.request);
     case 'changeAccount':
-      return changeAccount(accounts, operation.accountId, operation.change);
+      return changeAccount(keys, operation.accountId, operation.change);
     case 'moveAccount':
-      return moveAccount(accounts, operation.accountId, operation.parentId);
+      return moveAccount(keys, operation.accountId, operation.parentId);
     case 'moveKey':
-      return moveKey(accounts, operation.keyId, operation.accountId);
+      return moveKey(keys, operation.keyId, operation.accountId);
     case 'joinAccount':
-      return joinAccount(accounts, operation.keyId, operation.accountId, operation.entryId);
+      return joinAccount(keys, operation.keyId, operation.accountId, operation.entryId);
     case 'addAccountCredit':
-      return addAccountCredit(accounts, operation.accountId, operation);
+      return addAccountCredit(keys, operation.accountId, operation);
     case 'getAccount':
-      return getAccount(accounts, operation.accountId);
+      return getAccount(keys, operation.accountId);
     case 'listAccounts':
-      expireAll(accounts);
-      accounts.persistAll();
-      return listAccounts(accounts.sql.cold, accounts.nowMs, operation.query);
+      expireAll(keys);
+      keys.persistAll();
+      return listAccounts(keys.sql.cold, keys.nowMs, operation.query);
   }
 }
 
 /** Signs of life: of an owner, and of the store itself. */
 function performOwn(
-  accounts: AccountCache,
+  keys: KeyCache,
   operation: Extract<Operation, { op: 'registerOwner' | 'heartbeat' | 'ping' }>,
 ): Outcome {
-  const { sql, steadyMs } = accounts;
+  const { sql, steadyMs } = keys;
   switch (operation.op) {
     case 'registerOwner':
       sql
         .cold(`INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id)
           DO UPDATE SET lease_until_ms = max(lease_until_ms, excluded.lease_until_ms)`)
         .run(operation.owner, steadyMs + operation.leaseMs);
-      accounts.owners.add(operation.owner);
+      keys.owners.add(operation.owner);
       return null;
     case 'heartbeat': {
       const { changes } = sql

@@ -1,10 +1,10 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
 import type { NewEntry } from '../rules/money-rules.ts';
-import type { AccountCache } from './account-cache.ts';
 import { amount, type Row } from './columns.ts';
+import type { KeyCache } from './key-cache.ts';
 import type { ColdStatements } from './statements.ts';
 
-export function addEntry(accounts: AccountCache, entry: NewEntry): void {
+export function addEntry(accounts: KeyCache, entry: NewEntry): void {
   accounts.sql
     .cold(`INSERT INTO account_entries (node_id, kind, id, amount, at_ms, other_id, note, actor, charge_key_id, charge_id,
       expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
@@ -23,7 +23,7 @@ export function addEntry(accounts: AccountCache, entry: NewEntry): void {
     );
 }
 
-export function findEntry(accounts: AccountCache, nodeId: string, kind: NewEntry['kind'], id: string): Row | undefined {
+export function findEntry(accounts: KeyCache, nodeId: string, kind: NewEntry['kind'], id: string): Row | undefined {
   return accounts.sql
     .cold(`SELECT amount, at_ms, charge_key_id, charge_id, expires_at_ms FROM account_entries
       WHERE node_id = ? AND kind = ? AND id = ?`)
@@ -34,7 +34,7 @@ export function findEntry(accounts: AccountCache, nodeId: string, kind: NewEntry
  * By the key whose request was refunded, whoever paid for it then. Earlier releases have booked some ids twice, before and
  * after a key joined an account: the one of this charge counts first.
  */
-export function findRefund(accounts: AccountCache, keyId: string, chargeId: string, id: string): Row | undefined {
+export function findRefund(accounts: KeyCache, keyId: string, chargeId: string, id: string): Row | undefined {
   return accounts.sql
     .cold(`SELECT amount, charge_key_id, charge_id FROM account_entries
       WHERE charge_key_id = ? AND charge_id IS NOT NULL AND id = ? ORDER BY charge_id = ? DESC LIMIT 1`)

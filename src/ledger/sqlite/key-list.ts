@@ -1,9 +1,9 @@
 /** Keys for the operator, in the order in which they were made: what is asked for is found here, and nothing else leaves the store. */
 import type { KeyListQuery, KeySummary } from '../port.ts';
 import { keySummary } from '../rules/key-rules.ts';
-import { readTotals } from './account.ts';
 import { text } from './columns.ts';
 import { type Condition, hasPart, NO_LIMIT, valuesOf, WITHIN, whereOf } from './conditions.ts';
+import { readTotals } from './key-state.ts';
 import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 
 /** The totals in memory must have been written. */

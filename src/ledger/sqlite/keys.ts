@@ -15,21 +15,21 @@ import {
 } from '../rules/key-rules.ts';
 import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { FIRST_PURCHASE } from '../rules/money-rules.ts';
-import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, text } from './columns.ts';
 import { addEntry } from './entries.ts';
+import type { KeyCache, KeyState } from './key-cache.ts';
 import { purchase } from './money.ts';
 import { expirePromotions } from './promotions.ts';
 import type { ColdStatements } from './statements.ts';
 
 const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 
-export function findKey(accounts: AccountCache, digest: string): KeyRecord | null {
+export function findKey(accounts: KeyCache, digest: string): KeyRecord | null {
   const row = accounts.sql.keyOfDigest.get(digest);
   return row === undefined ? null : (accounts.get(text(row, 'key_id'))?.key ?? null);
 }
 
-export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
+export function createKey(accounts: KeyCache, request: NewKey): KeyRecord {
   const { sql, nowMs } = accounts;
   const known = accounts.get(request.id);
   if (known !== undefined) {
@@ -78,7 +78,7 @@ export function createKey(accounts: AccountCache, request: NewKey): KeyRecord {
   return account.key;
 }
 
-function wrongAccount(accounts: AccountCache, keyId: string, accountId: string | null): string | null {
+function wrongAccount(accounts: KeyCache, keyId: string, accountId: string | null): string | null {
   if (accounts.tree(keyId) !== undefined) return `there is an account ${keyId} already`;
   if (accountId === null) return null;
   const status = accounts.tree(accountId)?.nodes.get(accountId)?.account.status;
@@ -86,7 +86,7 @@ function wrongAccount(accounts: AccountCache, keyId: string, accountId: string |
   return status === 'closed' ? `account ${accountId} is closed` : null;
 }
 
-export function changeKey(accounts: AccountCache, keyId: string, change: KeyChange): KeyChangeOutcome {
+export function changeKey(accounts: KeyCache, keyId: string, change: KeyChange): KeyChangeOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const { key } = account;
@@ -99,7 +99,7 @@ export function changeKey(accounts: AccountCache, keyId: string, change: KeyChan
   return { kind: 'changed', key: account.key };
 }
 
-export function addSecret(accounts: AccountCache, keyId: string, digest: string, prefix: string): KeyChangeOutcome {
+export function addSecret(accounts: KeyCache, keyId: string, digest: string, prefix: string): KeyChangeOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const holder = findKey(accounts, digest);
@@ -110,7 +110,7 @@ export function addSecret(accounts: AccountCache, keyId: string, digest: string,
   return changedSecrets(accounts, account, prefix);
 }
 
-export function revokeSecret(accounts: AccountCache, keyId: string, prefix: string): KeyChangeOutcome {
+export function revokeSecret(accounts: KeyCache, keyId: string, prefix: string): KeyChangeOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const prefixes = secretPrefixes(accounts, keyId);
@@ -124,7 +124,7 @@ export function revokeSecret(accounts: AccountCache, keyId: string, prefix: stri
   return changedSecrets(accounts, account, newest);
 }
 
-export function addCredit(accounts: AccountCache, keyId: string, given: Purchase): CreditOutcome {
+export function addCredit(accounts: KeyCache, keyId: string, given: Purchase): CreditOutcome {
   const account = accounts.get(keyId);
   if (account === undefined) return UNKNOWN_KEY;
   const refused = (reason: string): CreditOutcome => ({ kind: 'refused', reason });
@@ -136,34 +136,34 @@ export function addCredit(accounts: AccountCache, keyId: string, given: Purchase
   return { kind: 'added', key: account.key, balance };
 }
 
-export function getKey(accounts: AccountCache, keyId: string): KeySummary | null {
+export function getKey(accounts: KeyCache, keyId: string): KeySummary | null {
   const account = accounts.get(keyId);
   if (account !== undefined) expirePromotions(accounts, account);
   return account === undefined ? null : keySummary(account, accounts.nowMs, secretPrefixes(accounts, keyId));
 }
 
 /** Newest first. */
-function secretPrefixes(accounts: AccountCache, keyId: string): readonly string[] {
+function secretPrefixes(accounts: KeyCache, keyId: string): readonly string[] {
   return accounts.sql
     .cold('SELECT prefix FROM secrets WHERE key_id = ? ORDER BY number DESC')
     .all(keyId)
     .map((row) => text(row, 'prefix'));
 }
 
-function insertSecret(accounts: AccountCache, keyId: string, digest: string, prefix: string): void {
+function insertSecret(accounts: KeyCache, keyId: string, digest: string, prefix: string): void {
   accounts.sql
     .cold(`INSERT INTO secrets (digest, key_id, prefix, number)
       SELECT ?, ?, ?, coalesce(max(number), 0) + 1 FROM secrets WHERE key_id = ?`)
     .run(digest, keyId, prefix, keyId);
 }
 
-function changedSecrets(accounts: AccountCache, account: Account, prefix: string): KeyChangeOutcome {
+function changedSecrets(accounts: KeyCache, account: KeyState, prefix: string): KeyChangeOutcome {
   account.key = { ...account.key, version: account.key.version + 1, prefix };
   saveKey(accounts, account.key);
   return { kind: 'changed', key: account.key };
 }
 
-export function saveKey(accounts: AccountCache, key: KeyRecord): void {
+export function saveKey(accounts: KeyCache, key: KeyRecord): void {
   accounts.sql
     .cold(`UPDATE keys SET version = ?, label = ?, status = ?, expires_at_ms = ?, provider_scope = ?, budget = ?,
       period = ?, account_id = ?, cap = ?, prefix = ?, capture_days = ?, inherited = ?, ${LIMIT_COLUMNS.map((name) => `${name} = ?`).join(', ')}
@@ -187,7 +187,7 @@ export function saveKey(accounts: AccountCache, key: KeyRecord): void {
 }
 
 /** The charges that fall into the period as the key has it now. */
-export function countPeriodAnew(accounts: AccountCache, account: Account): void {
+export function countPeriodAnew(accounts: KeyCache, account: KeyState): void {
   const startMs = periodStartMs(account.key.period, accounts.nowMs);
   const row = accounts.sql.chargedSince.get(account.key.id, startMs);
   accounts.markDirty(account);

@@ -2,9 +2,9 @@
 import { totalTokens } from '../../core/usage.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
-import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { text } from './columns.ts';
 import { charge, voidHold } from './hold.ts';
+import type { Hold, KeyCache, KeyState } from './key-cache.ts';
 import { expireAll } from './promotions.ts';
 import { pruneResponses } from './responses.ts';
 
@@ -12,12 +12,12 @@ import { pruneResponses } from './responses.ts';
  * Declares owners dead whose lease is over, then ends holds that have no living owner or are past their expiry: what
  * was marked is charged once, what was not is voided.
  */
-export function recover(accounts: AccountCache, limit: number): Recovered {
-  const { sql, steadyMs } = accounts;
-  expireAll(accounts);
-  accounts.persistAll();
+export function recover(keys: KeyCache, limit: number): Recovered {
+  const { sql, steadyMs } = keys;
+  expireAll(keys);
+  keys.persistAll();
   for (const row of sql.cold('DELETE FROM owners WHERE lease_until_ms <= ? RETURNING id').all(steadyMs)) {
-    accounts.owners.delete(text(row, 'id'));
+    keys.owners.delete(text(row, 'id'));
   }
   const found = sql
     .cold(`SELECT key_id, id FROM holds
@@ -25,22 +25,22 @@ export function recover(accounts: AccountCache, limit: number): Recovered {
     .all(steadyMs, limit);
   let charged = 0;
   for (const row of found) {
-    const account = accounts.get(text(row, 'key_id'));
-    const hold = account?.holds.get(text(row, 'id'));
-    if (account === undefined || hold === undefined) throw new Error(`hold ${text(row, 'id')} has no account`);
-    if (recoverHold(accounts, account, hold)) charged++;
+    const state = keys.get(text(row, 'key_id'));
+    const hold = state?.holds.get(text(row, 'id'));
+    if (state === undefined || hold === undefined) throw new Error(`hold ${text(row, 'id')} has no state`);
+    if (recoverHold(keys, state, hold)) charged++;
   }
   return { charged, voided: found.length - charged, more: found.length === limit };
 }
 
 /** Whether it was charged. */
-function recoverHold(accounts: AccountCache, account: Account, hold: Hold): boolean {
+function recoverHold(keys: KeyCache, state: KeyState, hold: Hold): boolean {
   if (hold.markCharge === null) {
-    voidHold(accounts, account, hold);
+    voidHold(keys, state, hold);
     return false;
   }
-  const usage = recoveredUsage(account, hold, hold.markCharge);
-  charge(accounts, account, hold, {
+  const usage = recoveredUsage(state, hold, hold.markCharge);
+  charge(keys, state, hold, {
     keyId: hold.keyId,
     holdId: hold.id,
     charge: hold.markCharge,
@@ -53,7 +53,7 @@ function recoverHold(accounts: AccountCache, account: Account, hold: Hold): bool
   return true;
 }
 
-function recoveredUsage(account: Account, hold: Hold, marked: bigint): UsageRecord {
+function recoveredUsage(state: KeyState, hold: Hold, marked: bigint): UsageRecord {
   // Written by `mark`, with amounts as text.
   const { tokens, call, durationMs } = JSON.parse(hold.markDetail ?? '') as Pick<Mark, 'tokens'> & {
     call:
@@ -71,7 +71,7 @@ function recoveredUsage(account: Account, hold: Hold, marked: bigint): UsageReco
     outcome: 'broken',
     source: 'counted',
     tokens,
-    costNanos: call ? BigInt(call.costNanos) : account.key.mode === 'credit' ? marked : 0n,
+    costNanos: call ? BigInt(call.costNanos) : state.key.mode === 'credit' ? marked : 0n,
     providerCostNanos: BigInt(call?.providerCostNanos ?? '0'),
     attempts: call?.attempts ?? 1,
     firstByteMs: call?.firstByteMs ?? null,
@@ -94,9 +94,9 @@ const OLD_USAGE = `DELETE FROM usage WHERE number IN (
   SELECT number FROM (SELECT number, at_ms FROM usage ORDER BY number LIMIT ?)
     WHERE at_ms <= ? AND number <= (SELECT number FROM usage_watermark) AND number < (SELECT max(number) FROM usage))`;
 
-export function prune(accounts: AccountCache, limit: number, usageKeepMs: number | null): Pruned {
-  const { sql, nowMs, steadyMs } = accounts;
-  accounts.flush(true);
+export function prune(keys: KeyCache, limit: number, usageKeepMs: number | null): Pruned {
+  const { sql, nowMs, steadyMs } = keys;
+  keys.flush(true);
   const counts = [
     sql.cold(OLD_CLAIMS).run(limit, nowMs - CLAIM_KEEP_MS).changes,
     sql.cold(OLD_VOIDED).run(limit, nowMs - VOIDED_KEEP_MS).changes,

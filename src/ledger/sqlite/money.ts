@@ -9,12 +9,12 @@ import {
   wrongRepeat,
 } from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
-import type { Account, AccountCache } from './account-cache.ts';
 import { amount, integer, integerOrNull, text, textOrNull } from './columns.ts';
 import { addEntry, findEntry, findRefund, refundedOf } from './entries.ts';
+import type { KeyCache, KeyState } from './key-cache.ts';
 import { addPromotion, addPurchased, expireOfTree, expirePromotions, promotionalOf } from './promotions.ts';
 import type { ColdStatements } from './statements.ts';
-import type { TreeNode } from './tree-cache.ts';
+import type { AccountNode } from './tree-cache.ts';
 
 type Refused = { readonly kind: 'refused'; readonly reason: string };
 
@@ -22,7 +22,7 @@ function refused(reason: string): Refused {
   return { kind: 'refused', reason };
 }
 
-export function correct(accounts: AccountCache, request: Correction): CorrectionOutcome {
+export function correct(accounts: KeyCache, request: Correction): CorrectionOutcome {
   const { payerId, entryId, amountNanos, note, actor } = request;
   const key = accounts.get(payerId);
   const tree = key === undefined ? accounts.tree(payerId) : undefined;
@@ -46,8 +46,8 @@ export function correct(accounts: AccountCache, request: Correction): Correction
  * have expired as far as they have to.
  */
 export function purchase(
-  accounts: AccountCache,
-  payer: Account | TreeNode,
+  accounts: KeyCache,
+  payer: KeyState | AccountNode,
   given: Purchase,
   wrongNow: () => string | null,
 ): string | null {
@@ -76,7 +76,7 @@ export function purchase(
 }
 
 /** Why it has no balance of its own to correct; null when it has. */
-function wrongPayer(payer: Account | TreeNode): string | null {
+function wrongPayer(payer: KeyState | AccountNode): string | null {
   if ('account' in payer) {
     return payer.account.parentId === null ? null : 'only the root of the tree has a balance: correct that one';
   }
@@ -84,7 +84,7 @@ function wrongPayer(payer: Account | TreeNode): string | null {
   return payer.path === null ? null : 'the account of the key pays for it: correct that one';
 }
 
-export function refund(accounts: AccountCache, request: Refund): RefundOutcome {
+export function refund(accounts: KeyCache, request: Refund): RefundOutcome {
   const { keyId, chargeId, entryId, amountNanos, note, actor } = request;
   const key = accounts.get(keyId);
   const charge = key === undefined ? undefined : accounts.sql.entry.get(keyId, 'charge', chargeId);

@@ -5,13 +5,13 @@
 import type { OpenPromotion } from '../port.ts';
 import { broughtPromotionId } from '../rules/money-rules.ts';
 import { byExpiry, dueExpiries, type Promotion, paidFrom } from '../rules/promotions.ts';
-import type { Account, AccountCache, Hold } from './account-cache.ts';
 import { amount, integer, text } from './columns.ts';
 import { addEntry } from './entries.ts';
+import type { Hold, KeyCache, KeyState } from './key-cache.ts';
 import type { ColdStatements } from './statements.ts';
-import type { Tree, TreeNode } from './tree-cache.ts';
+import type { AccountNode, Tree } from './tree-cache.ts';
 
-type Payer = Account | TreeNode;
+type Payer = KeyState | AccountNode;
 
 /** Those of which something is left, in the order in which they expire; null where there is none. */
 export function readPromotions(sql: ColdStatements, payerId: string): Promotion[] | null {
@@ -29,32 +29,32 @@ export function readPromotions(sql: ColdStatements, payerId: string): Promotion[
 }
 
 /** Whether something of the promotional credit that the key spends has to expire, or waits for holds to end. */
-export function isDue({ path, promotions }: Account, nowMs: number): boolean {
+export function isDue({ path, promotions }: KeyState, nowMs: number): boolean {
   const first = path === null ? promotions?.[0] : path.root.promotions?.[0];
   return first !== undefined && first.expiresAtMs <= nowMs;
 }
 
 /** Of whoever pays for the key. */
-export function expirePromotions(accounts: AccountCache, account: Account): void {
-  if (!isDue(account, accounts.nowMs)) return;
-  if (account.path === null) expire(accounts, account, null);
-  else expire(accounts, account.path.root, account.path.tree);
+export function expirePromotions(keys: KeyCache, state: KeyState): void {
+  if (!isDue(state, keys.nowMs)) return;
+  if (state.path === null) expire(keys, state, null);
+  else expire(keys, state.path.root, state.path.tree);
 }
 
-export function expireOfTree(accounts: AccountCache, tree: Tree): void {
+export function expireOfTree(keys: KeyCache, tree: Tree): void {
   const root = tree.nodes.get(tree.rootId);
   const first = root?.promotions?.[0];
-  if (root !== undefined && first !== undefined && first.expiresAtMs <= accounts.nowMs) expire(accounts, root, tree);
+  if (root !== undefined && first !== undefined && first.expiresAtMs <= keys.nowMs) expire(keys, root, tree);
 }
 
 /** What is left of a key's or account's own; null for an unknown one. */
-export function openPromotions(accounts: AccountCache, id: string): readonly OpenPromotion[] | null {
-  const key = accounts.get(id);
-  const tree = key === undefined ? accounts.tree(id) : undefined;
+export function openPromotions(keys: KeyCache, id: string): readonly OpenPromotion[] | null {
+  const key = keys.get(id);
+  const tree = key === undefined ? keys.tree(id) : undefined;
   if (key === undefined && tree === undefined) return null;
-  if (key !== undefined) expirePromotions(accounts, key);
-  if (tree !== undefined) expireOfTree(accounts, tree);
-  return accounts.sql
+  if (key !== undefined) expirePromotions(keys, key);
+  if (tree !== undefined) expireOfTree(keys, tree);
+  return keys.sql
     .cold(`SELECT id, amount, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0
       ORDER BY expires_at_ms, id`)
     .all(id)
@@ -67,20 +67,20 @@ export function openPromotions(accounts: AccountCache, id: string): readonly Ope
 }
 
 /** Of everybody: what the file says then is true now. */
-export function expireAll(accounts: AccountCache): void {
-  const due = accounts.sql
+export function expireAll(keys: KeyCache): void {
+  const due = keys.sql
     .cold('SELECT DISTINCT node_id FROM promotions WHERE remaining > 0 AND expires_at_ms <= ?')
-    .all(accounts.nowMs);
+    .all(keys.nowMs);
   for (const row of due) {
     const payerId = text(row, 'node_id');
-    const key = accounts.get(payerId);
-    const tree = key === undefined ? accounts.tree(payerId) : undefined;
-    if (key !== undefined) expirePromotions(accounts, key);
-    else if (tree !== undefined) expireOfTree(accounts, tree);
+    const key = keys.get(payerId);
+    const tree = key === undefined ? keys.tree(payerId) : undefined;
+    if (key !== undefined) expirePromotions(keys, key);
+    else if (tree !== undefined) expireOfTree(keys, tree);
   }
 }
 
-function expire(accounts: AccountCache, payer: Payer, tree: Tree | null): void {
+function expire(keys: KeyCache, payer: Payer, tree: Tree | null): void {
   const { promotions } = payer;
   if (promotions === null) return;
   const heldBefore = (atMs: number): bigint => {
@@ -88,19 +88,19 @@ function expire(accounts: AccountCache, payer: Payer, tree: Tree | null): void {
     for (const hold of holdsOf(payer, tree)) if (hold.heldAtMs < atMs) held += hold.amount;
     return held;
   };
-  const due = dueExpiries(promotions, accounts.nowMs, heldBefore);
+  const due = dueExpiries(promotions, keys.nowMs, heldBefore);
   if (due.length === 0) return;
   const nodeId = idOf(payer);
   for (const { promotion, amount: expired } of due) {
-    take(accounts, nodeId, promotion, expired);
-    const row = accounts.sql
+    take(keys, nodeId, promotion, expired);
+    const row = keys.sql
       .cold(`SELECT count(*) AS n FROM account_entries WHERE node_id = ? AND kind = 'expired' AND other_id = ?`)
       .get(nodeId, promotion.id);
     const id = `${promotion.id} ${row === undefined ? 0 : integer(row, 'n')}`;
-    addEntry(accounts, { nodeId, kind: 'expired', id, amount: expired, otherId: promotion.id });
-    addPurchased(accounts, payer, -expired);
+    addEntry(keys, { nodeId, kind: 'expired', id, amount: expired, otherId: promotion.id });
+    addPurchased(keys, payer, -expired);
   }
-  keepRest(accounts, payer, promotions);
+  keepRest(keys, payer, promotions);
 }
 
 function* holdsOf(payer: Payer, tree: Tree | null): Generator<Hold> {
@@ -109,37 +109,37 @@ function* holdsOf(payer: Payer, tree: Tree | null): Generator<Hold> {
 }
 
 /** A charge that is being booked is paid from promotional credit as far as that goes. */
-export function spendPromotions(accounts: AccountCache, account: Account, hold: Hold, charged: bigint): void {
-  const payer = account.path === null ? account : account.path.root;
+export function spendPromotions(keys: KeyCache, state: KeyState, hold: Hold, charged: bigint): void {
+  const payer = state.path === null ? state : state.path.root;
   const { promotions } = payer;
-  if (promotions === null || account.key.mode !== 'credit') return;
+  if (promotions === null || state.key.mode !== 'credit') return;
   const nodeId = idOf(payer);
   for (const { promotion, amount: part } of paidFrom(promotions, charged, hold.heldAtMs)) {
-    take(accounts, nodeId, promotion, part);
-    accounts.sql
+    take(keys, nodeId, promotion, part);
+    keys.sql
       .cold('INSERT INTO promotion_charges (node_id, promotion_id, key_id, hold_id, amount) VALUES (?, ?, ?, ?, ?)')
       .run(nodeId, promotion.id, hold.keyId, hold.id, part);
   }
-  keepRest(accounts, payer, promotions);
+  keepRest(keys, payer, promotions);
 }
 
-export function addPromotion(accounts: AccountCache, payer: Payer, promotion: Promotion): void {
+export function addPromotion(keys: KeyCache, payer: Payer, promotion: Promotion): void {
   const { id, remaining, expiresAtMs } = promotion;
-  accounts.sql
+  keys.sql
     .cold('INSERT INTO promotions (node_id, id, amount, remaining, expires_at_ms) VALUES (?, ?, ?, ?, ?)')
     .run(idOf(payer), id, remaining, remaining, expiresAtMs);
-  keepRest(accounts, payer, [...(payer.promotions ?? []), promotion].sort(byExpiry));
+  keepRest(keys, payer, [...(payer.promotions ?? []), promotion].sort(byExpiry));
 }
 
 /** All that is left goes along with the balance of a key that joins an account, and expires there as it would have here. */
-export function movePromotions(accounts: AccountCache, key: Account, root: TreeNode): void {
+export function movePromotions(keys: KeyCache, key: KeyState, root: AccountNode): void {
   for (const { id, remaining, expiresAtMs } of key.promotions ?? []) {
-    accounts.sql
+    keys.sql
       .cold('UPDATE promotions SET remaining = 0, moved = ? WHERE node_id = ? AND id = ?')
       .run(remaining, key.key.id, id);
-    addPromotion(accounts, root, { id: broughtPromotionId(key.key.id, id), remaining, expiresAtMs });
+    addPromotion(keys, root, { id: broughtPromotionId(key.key.id, id), remaining, expiresAtMs });
   }
-  if (key.promotions !== null) keepRest(accounts, key, []);
+  if (key.promotions !== null) keepRest(keys, key, []);
 }
 
 /** What is left of all of them. */
@@ -148,27 +148,27 @@ export function promotionalOf({ promotions }: Payer): bigint {
 }
 
 /** What is added to it counts from now on. */
-export function addPurchased(accounts: AccountCache, payer: Payer, more: bigint): void {
-  if ('account' in payer) accounts.trees.markDirty(payer);
-  else accounts.markDirty(payer);
+export function addPurchased(keys: KeyCache, payer: Payer, more: bigint): void {
+  if ('account' in payer) keys.trees.markDirty(payer);
+  else keys.markDirty(payer);
   payer.purchased += more;
 }
 
-function take(accounts: AccountCache, nodeId: string, promotion: Promotion, part: bigint): void {
+function take(keys: KeyCache, nodeId: string, promotion: Promotion, part: bigint): void {
   promotion.remaining -= part;
-  accounts.sql
+  keys.sql
     .cold('UPDATE promotions SET remaining = ? WHERE node_id = ? AND id = ?')
     .run(promotion.remaining, nodeId, promotion.id);
 }
 
-function keepRest(accounts: AccountCache, payer: Payer, promotions: readonly Promotion[]): void {
+function keepRest(keys: KeyCache, payer: Payer, promotions: readonly Promotion[]): void {
   const left = promotions.filter(({ remaining }) => remaining > 0n);
   const before = payer.promoMs;
   payer.promotions = left.length === 0 ? null : left;
   payer.promoMs = left[0]?.expiresAtMs ?? null;
   if (payer.promoMs === before) return;
   const [table, key] = 'account' in payer ? ['tree_accounts', 'id'] : ['accounts', 'key_id'];
-  accounts.sql.cold(`UPDATE ${table} SET promo_ms = ? WHERE ${key} = ?`).run(payer.promoMs, idOf(payer));
+  keys.sql.cold(`UPDATE ${table} SET promo_ms = ? WHERE ${key} = ?`).run(payer.promoMs, idOf(payer));
 }
 
 function idOf(payer: Payer): string {

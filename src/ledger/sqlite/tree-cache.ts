@@ -6,13 +6,13 @@ import { CompactingMap } from '../../lib/compacting-map.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { type NodeTotals, pathFrom } from '../rules/tree.ts';
-import type { Account, Hold } from './account-cache.ts';
 import { type Row, readersOf, text } from './columns.ts';
+import type { Hold, KeyState } from './key-cache.ts';
 import { readPromotions } from './promotions.ts';
 import type { RateWindow } from './rate-window.ts';
 import type { Statements } from './statements.ts';
 
-export interface TreeNode extends NodeTotals {
+export interface AccountNode extends NodeTotals {
   persistedReserved: bigint;
   persistedReservedTokens: bigint;
   persistedHolds: number;
@@ -24,16 +24,16 @@ export interface TreeNode extends NodeTotals {
 
 export interface Tree {
   readonly rootId: string;
-  readonly nodes: Map<string, TreeNode>;
+  readonly nodes: Map<string, AccountNode>;
   /** The keys that hold something, by their ids. */
-  readonly holding: CompactingMap<string, Account>;
+  readonly holding: CompactingMap<string, KeyState>;
 }
 
 /** The accounts above a key, from the nearest to the root. */
 export interface Path {
   readonly tree: Tree;
-  readonly nodes: readonly TreeNode[];
-  readonly root: TreeNode;
+  readonly nodes: readonly AccountNode[];
+  readonly root: AccountNode;
   /** As holds and entries carry it. */
   readonly text: string;
 }
@@ -49,7 +49,7 @@ export class TreeCache {
   readonly #sql: Statements;
   readonly #windowOf: (id: string) => RateWindow;
   readonly #trees = new Map<string, Tree>();
-  readonly #dirty: TreeNode[] = [];
+  readonly #dirty: AccountNode[] = [];
 
   constructor(sql: Statements, windowOf: (id: string) => RateWindow) {
     this.#sql = sql;
@@ -85,7 +85,7 @@ export class TreeCache {
     });
   }
 
-  markDirty(node: TreeNode): void {
+  markDirty(node: AccountNode): void {
     if (node.dirty) return;
     node.dirty = true;
     this.#dirty.push(node);
@@ -121,7 +121,7 @@ export class TreeCache {
   }
 }
 
-export function rootOf(tree: Tree): TreeNode {
+export function rootOf(tree: Tree): AccountNode {
   const root = tree.nodes.get(tree.rootId);
   if (root === undefined) throw new Error(`the tree of ${tree.rootId} has no root`);
   return root;
@@ -133,11 +133,11 @@ export function pathOf(tree: Tree, accountId: string): Path {
 }
 
 /** Of a key without an account. */
-export const NO_NODES: readonly TreeNode[] = [];
+export const NO_NODES: readonly AccountNode[] = [];
 
 /** The accounts that a hold was admitted on. */
-export function nodesOf(account: Account, hold: Hold): readonly TreeNode[] {
-  const { path } = account;
+export function nodesOf(state: KeyState, hold: Hold): readonly AccountNode[] {
+  const { path } = state;
   if (path === null || hold.path === null) return NO_NODES;
   if (path.text === hold.path) return path.nodes;
   return (JSON.parse(hold.path) as string[]).map((id) => {
@@ -148,7 +148,7 @@ export function nodesOf(account: Account, hold: Hold): readonly TreeNode[] {
 }
 
 /** In memory: every hold counts. */
-export function reserveAt(nodes: readonly TreeNode[], credit: boolean, { amount, tokens, holds }: HoldShare): void {
+export function reserveAt(nodes: readonly AccountNode[], credit: boolean, { amount, tokens, holds }: HoldShare): void {
   for (const node of nodes) {
     if (credit) node.reserved += amount;
     node.reservedTokens += tokens;

@@ -3,7 +3,7 @@ import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodEndMs, periodStartMs } from '../../core/period.ts';
 import type { Summary } from '../port.ts';
 
-export interface AccountTotals {
+export interface KeyTotals {
   key: KeyRecord;
   purchased: bigint;
   used: bigint;
@@ -27,7 +27,7 @@ export interface AccountTotals {
  * Begins a new period or day where one has come. A clock that was set back across a restart does not reopen one that is
  * over: the account goes on in the newest that it has seen.
  */
-export function rollOver(totals: AccountTotals, nowMs: number): void {
+export function rollOver(totals: KeyTotals, nowMs: number): void {
   const periodMs = periodStartMs(totals.key.period, nowMs);
   if (periodMs > totals.periodStartMs) {
     totals.periodStartMs = periodMs;
@@ -41,11 +41,11 @@ export function rollOver(totals: AccountTotals, nowMs: number): void {
 }
 
 /** When something happens to the account: never before the period and day that it is counted in. */
-export function accountTimeMs(totals: AccountTotals, nowMs: number): number {
+export function keyTimeMs(totals: KeyTotals, nowMs: number): number {
   return Math.max(nowMs, totals.periodStartMs, totals.dayStartMs);
 }
 
-export function summaryOf(totals: AccountTotals, nowMs: number): Summary {
+export function summaryOf(totals: KeyTotals, nowMs: number): Summary {
   rollOver(totals, nowMs);
   const tokenBudget = totals.key.mode === 'token_budget';
   const { key } = totals;
@@ -60,8 +60,7 @@ export function summaryOf(totals: AccountTotals, nowMs: number): Summary {
     reserved: totals.reserved,
     liveHolds: totals.liveHolds,
     periodUsed: totals.periodUsed,
-    periodEndsAtMs:
-      tokenBudget || key.cap !== null ? periodEndMs(totals.key.period, accountTimeMs(totals, nowMs)) : null,
+    periodEndsAtMs: tokenBudget || key.cap !== null ? periodEndMs(totals.key.period, keyTimeMs(totals, nowMs)) : null,
     inputTokens: totals.inputTokens,
     outputTokens: totals.outputTokens,
     requests: totals.requests,

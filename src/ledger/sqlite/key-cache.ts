@@ -1,6 +1,6 @@
 /**
- * What operations work on: the statements, and the accounts of the keys in use with their live holds and rate windows.
- * Claims are written at once; charges, usage and an account's totals once per batch, before its commit; rates from time to
+ * What operations work on: the statements, and the keys in use with their totals, live holds and rate windows.
+ * Claims are written at once; charges, usage and the totals of a key once per batch, before its commit; rates from time to
  * time, and until then they are in the journal. After a rollback everything in memory is dropped and read again, except for
  * the holds that only memory has.
  *
@@ -10,15 +10,16 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { InheritedLimits } from '../../core/limits.ts';
 import { CompactingMap } from '../../lib/compacting-map.ts';
-import type { AccountTotals } from '../rules/account.ts';
+import type { KeyTotals } from '../rules/key-totals.ts';
 import { inheritedFrom } from '../rules/limits.ts';
-import { type Account, type Hold, readHold, readTotals } from './account.ts';
 import { type Row, text, textOrNull } from './columns.ts';
+import { type Hold, type KeyState, readHold, readTotals } from './key-state.ts';
 import { readPromotions } from './promotions.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 import {
+  type AccountNode,
   type HoldShare,
   nodesOf,
   type Path,
@@ -26,26 +27,25 @@ import {
   reserveAt,
   type Tree,
   TreeCache,
-  type TreeNode,
 } from './tree-cache.ts';
 
-export type { Account, Hold } from './account.ts';
+export type { Hold, KeyState } from './key-state.ts';
 
-/** Accounts in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
-const ACCOUNTS_MAX = 50_000;
+/** Keys in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
+const STATES_MAX = 50_000;
 
 /** A hold that only memory has, as it was before the transaction that changes it. */
 type Snapshot = Pick<Hold, 'amount' | 'tokens' | 'waiting' | 'markNumber' | 'markCharge' | 'markDetail'> & {
   readonly hold: Hold;
 };
 
-export class AccountCache {
+export class KeyCache {
   readonly sql: Statements;
-  readonly #accounts = new Map<string, Account>();
-  readonly #dirty: Account[] = [];
+  readonly #states = new Map<string, KeyState>();
+  readonly #dirty: KeyState[] = [];
   readonly trees: TreeCache;
   readonly rates: RateWindows;
-  /** Holds that only memory has, of accounts that were dropped. */
+  /** Holds that only memory has, of keys that were dropped. */
   #unpersistedByKey = new Map<string, readonly Hold[]>();
   #owners: Set<string> | null = null;
   /** The time of the batch that is being applied: that of the calendar, and the one that never jumps. */
@@ -60,8 +60,8 @@ export class AccountCache {
     this.trees = new TreeCache(this.sql, (id) => this.rates.requestsOf(id));
   }
 
-  get(keyId: string): Account | undefined {
-    const known = this.#accounts.get(keyId);
+  get(keyId: string): KeyState | undefined {
+    const known = this.#states.get(keyId);
     if (known !== undefined) return known;
     const row = this.sql.account.get(keyId);
     if (row === undefined) return undefined;
@@ -69,19 +69,19 @@ export class AccountCache {
     const { accountId } = totals.key;
     const tree = accountId === null ? undefined : this.tree(accountId);
     // A tree that was not loaded brings along the keys that hold something, and this one may be one of them.
-    return this.#accounts.get(keyId) ?? this.#load(totals, tree);
+    return this.#states.get(keyId) ?? this.#load(totals, tree);
   }
 
-  #load(totals: AccountTotals, tree: Tree | undefined): Account {
+  #load(totals: KeyTotals, tree: Tree | undefined): KeyState {
     const { id: keyId, accountId, mode } = totals.key;
     const unpersisted = this.#unpersistedByKey.get(keyId) ?? [];
     this.#unpersistedByKey.delete(keyId);
     const path = tree === undefined || accountId === null ? null : pathOf(tree, accountId);
-    const account = this.#accountFrom(totals, keyId, path, unpersisted);
-    this.#accounts.set(keyId, account);
-    for (const hold of unpersisted) reserveAt(nodesOf(account, hold), mode === 'credit', { ...hold, holds: 1 });
-    if (tree !== undefined && account.liveHolds > 0) tree.holding.set(keyId, account);
-    return account;
+    const state = this.#stateFrom(totals, keyId, path, unpersisted);
+    this.#states.set(keyId, state);
+    for (const hold of unpersisted) reserveAt(nodesOf(state, hold), mode === 'credit', { ...hold, holds: 1 });
+    if (tree !== undefined && state.liveHolds > 0) tree.holding.set(keyId, state);
+    return state;
   }
 
   /** The tree that an account belongs to. */
@@ -105,13 +105,13 @@ export class AccountCache {
 
   /** The keys of a tree have other accounts above them than before. */
   placeAgain(tree: Tree): void {
-    for (const account of this.#accounts.values()) {
-      const { accountId } = account.key;
-      if (account.path?.tree === tree && accountId !== null) account.path = pathOf(tree, accountId);
+    for (const state of this.#states.values()) {
+      const { accountId } = state.key;
+      if (state.path?.tree === tree && accountId !== null) state.path = pathOf(tree, accountId);
     }
   }
 
-  #accountFrom(totals: AccountTotals, keyId: string, path: Path | null, unpersisted: readonly Hold[]): Account {
+  #stateFrom(totals: KeyTotals, keyId: string, path: Path | null, unpersisted: readonly Hold[]): KeyState {
     const holds = [...this.sql.holdsOfKey.all(keyId).map(readHold), ...unpersisted];
     if (unpersisted.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
     return {
@@ -129,15 +129,15 @@ export class AccountCache {
     };
   }
 
-  /** The account's totals are about to change. */
-  markDirty(account: Account): void {
-    if (account.dirty) return;
-    account.dirty = true;
-    this.#dirty.push(account);
+  /** The totals of the key are about to change. */
+  markDirty(state: KeyState): void {
+    if (state.dirty) return;
+    state.dirty = true;
+    this.#dirty.push(state);
   }
 
   /** Input or output of a request of this key, at every level that limits tokens per minute. */
-  countTokens({ key }: Account, nodes: readonly TreeNode[], tokens: number): void {
+  countTokens({ key }: KeyState, nodes: readonly AccountNode[], tokens: number): void {
     if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);
     for (const { account } of nodes) {
       if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.steadyMs);
@@ -151,8 +151,8 @@ export class AccountCache {
     this.#snapshots.push({ hold, amount, tokens, waiting, markNumber, markCharge, markDetail });
   }
 
-  persist(account: Account, hold: Hold): void {
-    this.markDirty(account);
+  persist(state: KeyState, hold: Hold): void {
+    this.markDirty(state);
     // Whether or not that succeeds: a rollback takes a new hold away, and makes another what it was.
     hold.persisted = true;
     const values = [
@@ -167,21 +167,21 @@ export class AccountCache {
       hold.markDetail,
       hold.waiting ? 1 : 0,
     ] as const;
-    account.persistedReserved += hold.amount;
-    account.persistedHolds++;
-    if (hold.path === null || account.path === null) {
+    state.persistedReserved += hold.amount;
+    state.persistedHolds++;
+    if (hold.path === null || state.path === null) {
       this.sql.addHold.run(...values);
       return;
     }
-    this.sql.addPathHold.run(...values, hold.tokens, account.path.tree.rootId, hold.path);
-    this.reservePersisted(account, nodesOf(account, hold), { ...hold, holds: 1 });
+    this.sql.addPathHold.run(...values, hold.tokens, state.path.tree.rootId, hold.path);
+    this.reservePersisted(state, nodesOf(state, hold), { ...hold, holds: 1 });
   }
 
   /** What the file has of a hold changes at these accounts. */
-  reservePersisted(account: Account, nodes: readonly TreeNode[], { amount, tokens, holds }: HoldShare): void {
+  reservePersisted(state: KeyState, nodes: readonly AccountNode[], { amount, tokens, holds }: HoldShare): void {
     for (const node of nodes) {
       this.trees.markDirty(node);
-      if (account.key.mode === 'credit') node.persistedReserved += amount;
+      if (state.key.mode === 'credit') node.persistedReserved += amount;
       node.persistedReservedTokens += tokens;
       node.persistedHolds += holds;
     }
@@ -190,11 +190,11 @@ export class AccountCache {
   /** From then on the file alone has everything. */
   persistAll(): void {
     for (const keyId of [...this.#unpersistedByKey.keys()]) this.get(keyId);
-    for (const account of this.#accounts.values()) {
-      for (const hold of account.holds.values()) {
+    for (const state of this.#states.values()) {
+      for (const hold of state.holds.values()) {
         if (hold.persisted) continue;
         this.snapshot(hold);
-        this.persist(account, hold);
+        this.persist(state, hold);
       }
     }
     this.flush(true);
@@ -221,27 +221,25 @@ export class AccountCache {
     this.sql.charges.write();
     this.sql.usage.write();
     this.sql.unrolled.write();
-    for (const account of this.#dirty) {
+    for (const state of this.#dirty) {
       this.sql.saveAccount.run(
         // The root has paid for what a key of an account has used and holds.
-        account.path === null || account.key.mode !== 'credit'
-          ? account.purchased
-          : account.used + account.persistedReserved,
-        account.used,
-        account.persistedReserved,
-        account.persistedHolds,
-        account.periodStartMs,
-        account.periodUsed,
-        account.dayStartMs,
-        account.daySpend,
-        account.lastCost,
-        account.inputTokens,
-        account.outputTokens,
-        account.requests,
-        account.holdMs,
-        account.key.id,
+        state.path === null || state.key.mode !== 'credit' ? state.purchased : state.used + state.persistedReserved,
+        state.used,
+        state.persistedReserved,
+        state.persistedHolds,
+        state.periodStartMs,
+        state.periodUsed,
+        state.dayStartMs,
+        state.daySpend,
+        state.lastCost,
+        state.inputTokens,
+        state.outputTokens,
+        state.requests,
+        state.holdMs,
+        state.key.id,
       );
-      account.dirty = false;
+      state.dirty = false;
     }
     this.#dirty.length = 0;
     this.trees.flush();
@@ -277,16 +275,16 @@ export class AccountCache {
     this.sql.usage.drop();
     this.sql.unrolled.drop();
     const unpersistedByKey = new Map(this.#unpersistedByKey);
-    for (const account of this.#accounts.values()) {
-      const holds = [...account.holds.values()].filter((hold) => !hold.persisted);
+    for (const state of this.#states.values()) {
+      const holds = [...state.holds.values()].filter((hold) => !hold.persisted);
       for (const hold of holds) unpersisted.delete(hold);
-      if (holds.length > 0) unpersistedByKey.set(account.key.id, holds);
+      if (holds.length > 0) unpersistedByKey.set(state.key.id, holds);
     }
     for (const hold of unpersisted) {
       unpersistedByKey.set(hold.keyId, [...(unpersistedByKey.get(hold.keyId) ?? []), hold]);
     }
     this.#unpersistedByKey = unpersistedByKey;
-    this.#accounts.clear();
+    this.#states.clear();
     this.trees.drop();
     this.rates.drop();
     this.#dirty.length = 0;
@@ -295,7 +293,7 @@ export class AccountCache {
 
   /** Keeps memory bounded; called between batches. */
   trim(): void {
-    if (this.#accounts.size > ACCOUNTS_MAX) this.#drop(new Set());
+    if (this.#states.size > STATES_MAX) this.#drop(new Set());
   }
 }
 

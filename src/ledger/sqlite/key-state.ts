@@ -1,7 +1,7 @@
 /** A key with its totals: read from a row, changed by operations, written back before the commit. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { CompactingMap } from '../../lib/compacting-map.ts';
-import { type AccountTotals, rollOver } from '../rules/account.ts';
+import { type KeyTotals, rollOver } from '../rules/key-totals.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
 import { rollOverNode } from '../rules/tree.ts';
@@ -9,7 +9,7 @@ import { amount, amountOrNull, integer, type Row, readersOf, text, textOrNull } 
 import type { RateWindow } from './rate-window.ts';
 import type { Path } from './tree-cache.ts';
 
-export function readTotals(row: Row): AccountTotals {
+export function readTotals(row: Row): KeyTotals {
   return totalsFrom(readersOf(row));
 }
 
@@ -38,7 +38,7 @@ export interface Hold {
 }
 
 /** The totals count every hold; the file's totals only those that it has. */
-export interface Account extends AccountTotals {
+export interface KeyState extends KeyTotals {
   /** Live ones by id, in the order of their admission. */
   readonly holds: CompactingMap<string, Hold>;
   persistedReserved: bigint;
@@ -54,7 +54,7 @@ export interface Account extends AccountTotals {
 }
 
 /** Adds a charge to the totals. The caller has released the hold that covers it. */
-export function bookCharge(totals: AccountTotals, charged: bigint): void {
+export function bookCharge(totals: KeyTotals, charged: bigint): void {
   if (totals.key.mode === 'token_budget') {
     totals.periodUsed += charged;
     return;
@@ -72,9 +72,9 @@ export function saturate(value: bigint): bigint {
 }
 
 /** The key, and every account above it. */
-export function rollOverAll(account: Account, nowMs: number): void {
-  rollOver(account, nowMs);
-  if (account.path !== null) for (const node of account.path.nodes) rollOverNode(node, nowMs);
+export function rollOverAll(state: KeyState, nowMs: number): void {
+  rollOver(state, nowMs);
+  if (state.path !== null) for (const node of state.path.nodes) rollOverNode(node, nowMs);
 }
 
 /** Written by `mark`; holds of older releases have none. */
