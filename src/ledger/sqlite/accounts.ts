@@ -1,6 +1,7 @@
 /** The operator's side of accounts in a tree: made, changed, moved, given credit; and the keys that come to them. */
 import type { Period } from '../../core/period.ts';
 import { periodStartMs } from '../../core/period.ts';
+import { amount, integer, text, textOrNull } from '../../storage/columns.ts';
 import type { Purchase } from '../operations.ts';
 import type {
   AccountCreditOutcome,
@@ -27,7 +28,6 @@ import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues } from '../rul
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, pathFrom } from '../rules/tree.ts';
 import type { Account, AccountCache } from './account-cache.ts';
-import { amount, integer, readersOf, text, textOrNull } from './columns.ts';
 import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
 import { purchase } from './money.ts';
@@ -81,7 +81,7 @@ export function createAccount(accounts: AccountCache, request: NewAccount): Acco
       ...limitValues(account),
     );
   const row = sql.cold('SELECT * FROM tree_accounts WHERE id = ?').get(account.id);
-  if (parent !== null && row !== undefined) accounts.trees.put(parent.tree, nodeFrom(readersOf(row)));
+  if (parent !== null && row !== undefined) accounts.trees.put(parent.tree, nodeFrom(row));
   return { kind: 'account', account };
 }
 

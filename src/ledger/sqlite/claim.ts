@@ -1,8 +1,9 @@
 /** Idempotency claims: taken with a hold, ended or freed with it. */
+
+import { bytes, integer, integerOrNull, text } from '../../storage/columns.ts';
 import { CLAIM_KEEP_MS } from '../operations.ts';
 import type { ConflictReason, StoredReply } from '../port.ts';
 import type { AccountCache } from './account-cache.ts';
-import { bytes, integer, integerOrNull, text } from './columns.ts';
 
 /** What a request gets whose claim is taken already, but for the state of the rate limit. */
 export type Repeated =

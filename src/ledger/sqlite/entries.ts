@@ -1,7 +1,8 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
+
+import { amount, type Row } from '../../storage/columns.ts';
 import type { NewEntry } from '../rules/money-rules.ts';
 import type { AccountCache } from './account-cache.ts';
-import { amount, type Row } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 export function addEntry(accounts: AccountCache, entry: NewEntry): void {

@@ -1,5 +1,6 @@
 /** The life of a hold after its admission: extended, marked, and ended exactly once. */
 import { inputTokens } from '../../core/usage.ts';
+import { amount } from '../../storage/columns.ts';
 import type {
   ExtendOutcome,
   ExtendRequest,
@@ -14,7 +15,6 @@ import { type Account, bookCharge, type Hold, rollOverAll, saturate } from './ac
 import type { AccountCache } from './account-cache.ts';
 import { decideExtension, decideExtensionOn } from './balance.ts';
 import { endClaim } from './claim.ts';
-import { amount } from './columns.ts';
 import { expirePromotions, spendPromotions } from './promotions.ts';
 import { keepResponse } from './responses.ts';
 import { type HoldShare, nodesOf, type Path, reserveAt } from './tree-cache.ts';
