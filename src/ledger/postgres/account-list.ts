@@ -1,10 +1,10 @@
 /** Accounts for the operator, with their sums: one, or those that are asked for in the order in which they were made. */
+
+import { integer, type Row, text } from '../../storage/columns.ts';
 import type { AccountListQuery, AccountSummary } from '../port.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary } from '../rules/tree.ts';
-import { integer, readersOf, text } from './columns.ts';
 import { type AddValue, hasPart, limitOf, whereOf, within } from './conditions.ts';
-import type { Row } from './connection.ts';
 import { type Work, withoutPending } from './keys.ts';
 
 /** Of a root, with what of its promotional credit is due and has not expired yet; `$1` is the time. */
@@ -54,7 +54,7 @@ function conditionsOf(wanted: AccountListQuery, value: AddValue): readonly strin
 }
 
 function summaryFrom(row: Row, nowMs: number): AccountSummary {
-  const node = withoutPending(nodeFrom(readersOf(row)), row);
+  const node = withoutPending(nodeFrom(row), row);
   return accountSummary(node, Math.max(nowMs, integer(row, 'tree_seen_ms')), {
     rootName: text(row, 'root_name'),
     isParent: row.is_parent === true,

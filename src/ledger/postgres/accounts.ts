@@ -5,6 +5,7 @@
 import type { AccountRecord } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
 import { type Period, periodStartMs } from '../../core/period.ts';
+import { integer, text } from '../../storage/columns.ts';
 import type { AccountOperation, Outcome, Purchase } from '../operations.ts';
 import type {
   AccountCreditOutcome,
@@ -30,7 +31,6 @@ import {
 import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues } from '../rules/limits.ts';
 import { type NodeTotals, pathFrom } from '../rules/tree.ts';
 import { getAccount, listAccounts } from './account-list.ts';
-import { integer, text } from './columns.ts';
 import type { Query } from './connection.ts';
 import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, isDue, lock, nodesBelow, parameters, saveKey, type Work } from './keys.ts';

@@ -1,5 +1,6 @@
 /** Recomputes every sum from the entries and the live holds, and compares; all of it at one moment. */
 
+import { integer, type Row, text } from '../../storage/columns.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
 import {
@@ -11,8 +12,7 @@ import {
   faultLine,
 } from '../rules/audit-findings.ts';
 import { bookedSum, entryCount, moneyFaults } from '../rules/money-faults.ts';
-import { integer, readersOf, text } from './columns.ts';
-import type { Query, Row } from './connection.ts';
+import type { Query } from './connection.ts';
 import type { Work } from './keys.ts';
 
 /** What must be equal, per key: a total as it is kept, and the same total from its rows. */
@@ -132,7 +132,7 @@ function withoutKey(table: string): string {
 export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
   const rows = await query(SUMS);
   const findings = rows.map(accountOf).flatMap(compareTotals);
-  for (const row of await query(NODE_SUMS)) findings.push(...compareNode(readersOf(row)));
+  for (const row of await query(NODE_SUMS)) findings.push(...compareNode(row));
   const find = async (what: string, sql: string, values: readonly unknown[] = []): Promise<void> => {
     for (const row of await query(`${sql} LIMIT ${FINDINGS_MAX}`, values)) {
       findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
@@ -153,7 +153,7 @@ export async function audit({ query, nowMs }: Work): Promise<AuditReport> {
 }
 
 function accountOf(row: Row): AuditedKey {
-  return auditedKey(readersOf(row));
+  return auditedKey(row);
 }
 
 async function count(query: Query, sql: string): Promise<number> {

@@ -5,10 +5,10 @@
 import { Socket } from 'node:net';
 import { Client, type QueryConfig } from 'pg';
 import { connectTimeoutMs } from '../../core/database-url.ts';
+import type { Row } from '../../storage/columns.ts';
 import { StoreError } from '../errors.ts';
 import { leavesConnection } from './error-mapping.ts';
 
-export type Row = Readonly<Record<string, unknown>>;
 export type Query = (text: string, values?: readonly unknown[], name?: string) => Promise<readonly Row[]>;
 
 export interface ConnectionOptions {

@@ -2,6 +2,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { ADVISORY_LOCKS } from '../../core/advisory-locks.ts';
 import { readVersion } from '../../lib/version.ts';
+import { integer, text } from '../../storage/columns.ts';
 import { StoreError } from '../errors.ts';
 import {
   COMPATIBLE_FROM_SINCE,
@@ -12,7 +13,6 @@ import {
   type StoredSchema,
   storedSchema,
 } from '../migrations.ts';
-import { integer, text } from './columns.ts';
 import { Connection, type Query } from './connection.ts';
 import { openingError } from './error-mapping.ts';
 

@@ -1,5 +1,6 @@
 /** Outcomes as the functions of the database give them: amounts as text, accounts as rows. */
 import { type Period, periodEndMs } from '../../core/period.ts';
+import { integer, type Row } from '../../storage/columns.ts';
 import type { Outcome, OwnerLost, Result } from '../operations.ts';
 import {
   type AdmitOutcome,
@@ -11,9 +12,7 @@ import {
   type VoidOutcome,
 } from '../port.ts';
 import { summaryAlong } from '../rules/levels.ts';
-import { nodeFrom } from '../rules/row-mapping.ts';
-import { integer, readersOf, readKey, readTotals } from './columns.ts';
-import type { Row } from './connection.ts';
+import { keyFrom, nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { HotName } from './encode.ts';
 
 /** An outcome before it is read: its kind says which of these are there. */
@@ -49,13 +48,13 @@ export function decode(op: HotName, value: unknown, nowMs: number): Result {
     case 'extend':
       return decodeExtend(raw);
     case 'findKey':
-      return readKey(value as Row);
+      return keyFrom(value as Row);
     case 'summary': {
       const row = value as Row;
       // There for a key of an account: the accounts above it, from the nearest to the root.
       const path = (row.path ?? []) as readonly Row[];
-      const nodes = path.map((node) => nodeFrom(readersOf(node)));
-      return summaryAlong(readTotals(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
+      const nodes = path.map((node) => nodeFrom(node));
+      return summaryAlong(totalsFrom(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
     }
     case 'heartbeat':
       return { kind: raw.kind } as Outcome<'heartbeat'>;
@@ -75,7 +74,7 @@ function decodeAdmit(raw: Raw): AdmitOutcome | OwnerLost {
     case 'insufficient':
       return { kind, rate, available: BigInt(raw.available), ...levelOf(raw) };
     case 'key_changed':
-      return { kind, key: readKey(raw.key) };
+      return { kind, key: keyFrom(raw.key) };
     case 'limit_reached': {
       const endMs = periodEndMs(raw.period, raw.at);
       return { kind, rate, retryAfterMs: endMs === null ? NO_PERIOD_RETRY_MS : endMs - raw.now, ...levelOf(raw) };

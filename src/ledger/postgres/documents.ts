@@ -1,6 +1,7 @@
 /** Named documents that all gateways on the database share. */
+
+import { integer, text } from '../../storage/columns.ts';
 import type { StoredDocument } from '../port.ts';
-import { integer, text } from './columns.ts';
 import type { Work } from './keys.ts';
 
 export async function getDocument({ query }: Work, name: string): Promise<StoredDocument | null> {

@@ -1,7 +1,8 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
+
+import { amount, type Row } from '../../storage/columns.ts';
 import type { NewEntry } from '../rules/money-rules.ts';
-import { amount } from './columns.ts';
-import type { Query, Row } from './connection.ts';
+import type { Query } from './connection.ts';
 
 export async function addEntry(query: Query, entry: NewEntry & { readonly atMs: number }): Promise<void> {
   await query(

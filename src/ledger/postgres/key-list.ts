@@ -1,7 +1,9 @@
 /** Keys for the operator, in the order in which they were made. */
+
+import { text } from '../../storage/columns.ts';
 import type { KeyListQuery, KeySummary } from '../port.ts';
 import { keySummary } from '../rules/key-rules.ts';
-import { readTotals, text } from './columns.ts';
+import { totalsFrom } from '../rules/row-mapping.ts';
 import { type AddValue, hasPart, limitOf, whereOf, within } from './conditions.ts';
 import { timeOf, WITH_PENDING, type Work, withoutPending } from './keys.ts';
 
@@ -25,7 +27,7 @@ export async function listKeys({ query, nowMs }: Work, wanted: KeyListQuery = {}
     else ofKey.push(text(row, 'prefix'));
   }
   return rows.map((row) =>
-    keySummary(withoutPending(readTotals(row), row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []),
+    keySummary(withoutPending(totalsFrom(row), row), timeOf(row, nowMs), prefixes.get(text(row, 'key_id')) ?? []),
   );
 }
 

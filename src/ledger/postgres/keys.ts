@@ -2,6 +2,7 @@
 import type { KeyRecord } from '../../core/key.ts';
 import type { InheritedLimits } from '../../core/limits.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import { amount, integer, type Row, text } from '../../storage/columns.ts';
 import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary, NewKey } from '../port.ts';
 import {
@@ -17,10 +18,9 @@ import {
 import type { KeyTotals } from '../rules/key-totals.ts';
 import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { FIRST_PURCHASE } from '../rules/money-rules.ts';
-import { nodeFrom } from '../rules/row-mapping.ts';
+import { keyFrom, nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
-import { amount, integer, readersOf, readKey, readTotals, text } from './columns.ts';
-import type { Query, Row } from './connection.ts';
+import type { Query } from './connection.ts';
 import { addEntry } from './entries.ts';
 import { Refusal } from './error-mapping.ts';
 import { purchase } from './payer.ts';
@@ -109,7 +109,7 @@ async function create({ query, nowMs }: Work, request: NewKey): Promise<KeyRecor
   await insertSecret(query, id, secret.digest, secret.prefix);
   if (credit > 0n)
     await addEntry(query, { nodeId: id, kind: 'purchase', id: FIRST_PURCHASE, amount: credit, atMs: nowMs });
-  return readKey(created);
+  return keyFrom(created);
 }
 
 interface Place {
@@ -134,7 +134,7 @@ async function placeOf(query: Query, keyId: string, accountId: string | null): P
 /** All accounts of a root. */
 export async function nodesBelow(query: Query, rootId: string): Promise<ReadonlyMap<string, NodeTotals>> {
   const rows = await query('SELECT * FROM gateway.tree_accounts WHERE root_id = $1', [rootId]);
-  return new Map(rows.map((row) => [text(row, 'id'), nodeFrom(readersOf(row))]));
+  return new Map(rows.map((row) => [text(row, 'id'), nodeFrom(row)]));
 }
 
 async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyRecord> {
@@ -144,7 +144,7 @@ async function createdBefore(query: Query, { id, secret }: NewKey): Promise<KeyR
     [id, secret.digest],
   );
   if (row === undefined) throw new Refusal(`there is a key ${id} already`);
-  return readKey(row);
+  return keyFrom(row);
 }
 
 export async function changeKey(work: Work, keyId: string, change: KeyChange): Promise<KeyChangeOutcome> {
@@ -203,7 +203,7 @@ export async function addCredit(work: Work, keyId: string, given: Purchase): Pro
 export async function getKey({ query, nowMs }: Work, keyId: string): Promise<KeySummary | null> {
   const [row] = await query(`${WITH_PENDING} WHERE a.key_id = $2`, [nowMs, keyId]);
   if (row === undefined) return null;
-  return keySummary(withoutPending(readTotals(row), row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
+  return keySummary(withoutPending(totalsFrom(row), row), timeOf(row, nowMs), await secretPrefixes(query, keyId));
 }
 
 /** Whoever has the lock decides about the key; every batch that needs it waits, and then sees what was decided. */
@@ -217,7 +217,7 @@ export async function lock({ query, nowMs }: Work, keyId: string): Promise<Locke
     row = (await read()) ?? row;
   }
   const rootId = row.root_id === null ? null : text(row, 'root_id');
-  return { totals: readTotals(row), rootId, nowMs: timeOf(row, nowMs) };
+  return { totals: totalsFrom(row), rootId, nowMs: timeOf(row, nowMs) };
 }
 
 /** With what of its promotional credit is due and has not expired yet; `$1` is the time. */

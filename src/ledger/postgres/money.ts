@@ -1,8 +1,9 @@
 /** Corrections and refunds, of whoever pays: a root, or a key that pays for itself. Each under the lock of the payer. */
+
+import { amount, integer, text } from '../../storage/columns.ts';
 import type { Correction, CorrectionOutcome, FoundCharge, OpenPromotion, Refund, RefundOutcome } from '../port.ts';
 import { BOOKED_OTHERWISE, decideRefund, NO_CREDIT_CHARGED, wrongCorrection } from '../rules/money-rules.ts';
 import { findLocked } from './accounts.ts';
-import { amount, integer, text } from './columns.ts';
 import { addEntry, findEntry, findRefund, refundedOf } from './entries.ts';
 import { lock, type Work } from './keys.ts';
 import { addPurchased, type Payer, promotionalOf } from './payer.ts';

@@ -1,9 +1,10 @@
 /** Whoever pays, locked: a root, or a key that pays for itself; what is bought, and its promotional credit. */
+
+import { amount, integer, type Row, text } from '../../storage/columns.ts';
 import type { Purchase } from '../operations.ts';
 import { broughtPromotionId, type PayerTotals, wrongRepeat } from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
-import { amount, integer, text } from './columns.ts';
-import type { Query, Row } from './connection.ts';
+import type { Query } from './connection.ts';
 import { addEntry, findEntry } from './entries.ts';
 
 /** Its promotions have expired as far as they have to. */

@@ -1,8 +1,9 @@
 /** Responses that are kept for their keys, one statement for each operation; settlements write them in their own batch. */
+
+import { type Row, text } from '../../storage/columns.ts';
 import type { Operation, Outcome, Pruned } from '../operations.ts';
 import { chainOf, type FoundLink, PRUNED_RESPONSES_MAX } from '../rules/stored-responses.ts';
-import { text } from './columns.ts';
-import type { Connection, Row } from './connection.ts';
+import type { Connection } from './connection.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 
 export type ResponseOperation = Extract<

@@ -1,9 +1,10 @@
 /** Statements from PostgreSQL. */
+
+import { text } from '../../storage/columns.ts';
 import type { StatementOutcome } from '../port.ts';
 import { NO_CREDIT_CHARGED } from '../rules/money-rules.ts';
 import { type StatementDialect, type StatementPayer, statementFrom, statementQueries } from '../rules/statement.ts';
 import { findLocked } from './accounts.ts';
-import { readersOf, text } from './columns.ts';
 import type { Query } from './connection.ts';
 import { lock, type Work } from './keys.ts';
 
@@ -49,9 +50,9 @@ export async function statement(
   const queries = statementQueries(payer.of, DIALECT);
   const [sums] = await query(queries.sums, [id, sinceMs]);
   if (sums === undefined) throw new Error('a sum has no row');
-  const rows = async (sql: string) => (await query(sql, [id, sinceMs, untilMs])).map(readersOf);
+  const rows = async (sql: string) => await query(sql, [id, sinceMs, untilMs]);
   const [entries, usage] = [await rows(queries.entries), await rows(queries.usage)];
-  return statementFrom(payer, readersOf(sums), entries, usage, await rows(queries.tokens), nowMs);
+  return statementFrom(payer, sums, entries, usage, await rows(queries.tokens), nowMs);
 }
 
 async function payerOf(query: Query, id: string): Promise<StatementPayer | 'tokens' | null> {

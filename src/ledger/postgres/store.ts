@@ -1,11 +1,11 @@
 /** The ledger in PostgreSQL, shared by any number of gateways. */
 import type { Clock } from '../../core/clock.ts';
+import { integer } from '../../storage/columns.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
 import { performOnAccounts } from './accounts.ts';
 import { applyHot } from './apply-batch.ts';
 import { audit } from './audit.ts';
-import { integer } from './columns.ts';
 import { Connection } from './connection.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';

@@ -1,9 +1,8 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
 import { USAGE_SUMS, UsageFold, type UsageOutcome, type UsageQuery, type UsageSums } from '../../core/usage-report.ts';
+import { integer, type Row, text } from '../../storage/columns.ts';
 import { dimensionColumn, filterColumns, isByKey, sourcesOf, TAIL_MAX } from '../rules/usage-sources.ts';
 import { inOrder, rankedDimensions, ranksGroups, TopGroups } from '../rules/usage-top.ts';
-import { integer, text } from './columns.ts';
-import type { Row } from './connection.ts';
 import type { Work } from './keys.ts';
 import { chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './usage-rollup.ts';
 

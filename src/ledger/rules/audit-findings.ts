@@ -1,5 +1,5 @@
 /** What the audit says about totals and rows that do not fit; the same words in every backend. */
-import type { ColumnReaders } from './column-readers.ts';
+import { amount, isNull, type Row, text } from '../../storage/columns.ts';
 
 /** Totals that the account keeps, or the same totals from the rows that they sum up. */
 export interface AuditedTotals {
@@ -22,26 +22,26 @@ export interface AuditedKey {
 }
 
 /** From a row of the query that reads what is kept together with what the entries and holds add up to. */
-export function auditedKey({ text, amount, isNull }: ColumnReaders): AuditedKey {
+export function auditedKey(row: Row): AuditedKey {
   return {
-    keyId: text('key_id'),
-    credit: text('mode') === 'credit',
-    ofAccount: !isNull('account_id'),
+    keyId: text(row, 'key_id'),
+    credit: text(row, 'mode') === 'credit',
+    ofAccount: !isNull(row, 'account_id'),
     kept: {
-      purchased: amount('purchased'),
-      used: amount('used'),
-      reserved: amount('reserved'),
-      liveHolds: amount('live_holds'),
-      inPeriod: amount('period_used'),
-      inDay: amount('day_spend'),
+      purchased: amount(row, 'purchased'),
+      used: amount(row, 'used'),
+      reserved: amount(row, 'reserved'),
+      liveHolds: amount(row, 'live_holds'),
+      inPeriod: amount(row, 'period_used'),
+      inDay: amount(row, 'day_spend'),
     },
     counted: {
-      purchased: amount('entries_purchased'),
-      used: amount('entries_charged'),
-      reserved: amount('holds_reserved'),
-      liveHolds: amount('holds_live'),
-      inPeriod: amount('entries_in_period'),
-      inDay: amount('entries_in_day'),
+      purchased: amount(row, 'entries_purchased'),
+      used: amount(row, 'entries_charged'),
+      reserved: amount(row, 'holds_reserved'),
+      liveHolds: amount(row, 'holds_live'),
+      inPeriod: amount(row, 'entries_in_period'),
+      inDay: amount(row, 'entries_in_day'),
     },
   };
 }
@@ -75,14 +75,14 @@ function differences(whose: string, pairs: readonly Compared[]): string[] {
 }
 
 /** An account of a tree: from a row with what is kept, and with what the entries and holds on paths through it add up to. */
-export function compareNode({ text, amount, isNull }: ColumnReaders): readonly string[] {
-  const whose = `account ${text('id')}`;
+export function compareNode(row: Row): readonly string[] {
+  const whose = `account ${text(row, 'id')}`;
   const findings = differences(
     whose,
-    NODE_SUMS.map(([what, kept, counted]) => [what, amount(kept), amount(counted)]),
+    NODE_SUMS.map(([what, kept, counted]) => [what, amount(row, kept), amount(row, counted)]),
   );
-  const available = amount('purchased') - amount('used') - amount('reserved');
-  if (isNull('parent_id') && available < 0n) {
+  const available = amount(row, 'purchased') - amount(row, 'used') - amount(row, 'reserved');
+  if (isNull(row, 'parent_id') && available < 0n) {
     findings.push(`${whose}: ${-available} more is used and held than purchased`);
   }
   return findings;

@@ -1,7 +1,7 @@
 /** Limits of keys and accounts as both stores keep them. Pure. */
 import type { InheritedLimits, RateLimits, Restrictions } from '../../core/limits.ts';
+import { integerOrNull, isNull, type Row, text } from '../../storage/columns.ts';
 import type { OtherLimits } from '../port.ts';
-import type { ColumnReaders } from './column-readers.ts';
 import { type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
 
 /** A request at a parallel limit may try again after this. */
@@ -38,17 +38,16 @@ export function limitValues(limits: RateLimits & Restrictions): readonly (string
   ];
 }
 
-export function limitsFrom(row: ColumnReaders): RateLimits & Restrictions {
-  const integerOrNull = (column: string): number | null => (row.isNull(column) ? null : Number(row.amount(column)));
+export function limitsFrom(row: Row): RateLimits & Restrictions {
   // Written by `limitValues`.
   const listOrNull = (column: string): readonly string[] | null =>
-    row.isNull(column) ? null : (JSON.parse(row.text(column)) as string[]);
+    isNull(row, column) ? null : (JSON.parse(text(row, column)) as string[]);
   return {
-    rpmLimit: integerOrNull('rpm_limit'),
-    tpmLimit: integerOrNull('tpm_limit'),
-    parallelLimit: integerOrNull('parallel_limit'),
+    rpmLimit: integerOrNull(row, 'rpm_limit'),
+    tpmLimit: integerOrNull(row, 'tpm_limit'),
+    parallelLimit: integerOrNull(row, 'parallel_limit'),
     models: listOrNull('models'),
-    outputLimit: integerOrNull('output_limit'),
+    outputLimit: integerOrNull(row, 'output_limit'),
     addresses: listOrNull('addresses'),
   };
 }

@@ -1,6 +1,6 @@
 /** Statements, as both stores make them: the SQL that they share, and the sums. */
+import { amount, integer, integerOrNull, isNull, type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { Statement, StatementEntry, StatementUsage, TokenClass } from '../port.ts';
-import type { ColumnReaders } from './column-readers.ts';
 import { signedSum } from './money-faults.ts';
 import { SIGNED_AMOUNT } from './money-rules.ts';
 
@@ -83,16 +83,16 @@ function chargesOf(of: Statement['of'], dialect: StatementDialect, entries?: str
 /** `sums`: of everything before the time. */
 export function statementFrom(
   { of, name }: StatementPayer,
-  sums: ColumnReaders,
-  entryRows: readonly ColumnReaders[],
-  usageRows: readonly ColumnReaders[],
-  tokenRows: readonly ColumnReaders[],
+  sums: Row,
+  entryRows: readonly Row[],
+  usageRows: readonly Row[],
+  tokenRows: readonly Row[],
   nowMs: number,
 ): Statement {
   const entries = entryRows.map(entryFrom);
   const recorded = new Map(tokenRows.map((row) => [groupOf(row), row]));
   const usage = usageRows.map((row) => usageFrom(row, recorded.get(groupOf(row))));
-  const opening = of === 'account' ? null : BigInt(sums.text('booked')) - BigInt(sums.text('charged'));
+  const opening = of === 'account' ? null : amount(sums, 'booked') - amount(sums, 'charged');
   const added = entries.reduce((sum, { amount }) => sum + amount, 0n);
   const spent = usage.reduce((sum, { amount }) => sum + amount, 0n);
   const closing = opening === null ? null : opening + added - spent;
@@ -100,36 +100,34 @@ export function statementFrom(
 }
 
 // The schema's CHECK constraint holds the kind to this type.
-function entryFrom({ text, isNull }: ColumnReaders): StatementEntry {
-  const textOrNull = (column: string): string | null => (isNull(column) ? null : text(column));
-  const expiresAt = textOrNull('expires_at_ms');
+function entryFrom(row: Row): StatementEntry {
   return {
-    kind: text('kind') as StatementEntry['kind'],
-    id: text('id'),
-    amount: BigInt(text('amount')),
-    atMs: Number(text('at_ms')),
-    note: textOrNull('note'),
-    actor: textOrNull('actor'),
-    chargeId: textOrNull('charge_id'),
-    expiresAtMs: expiresAt === null ? null : Number(expiresAt),
-    otherId: textOrNull('other_id'),
+    kind: text(row, 'kind') as StatementEntry['kind'],
+    id: text(row, 'id'),
+    amount: amount(row, 'amount'),
+    atMs: integer(row, 'at_ms'),
+    note: textOrNull(row, 'note'),
+    actor: textOrNull(row, 'actor'),
+    chargeId: textOrNull(row, 'charge_id'),
+    expiresAtMs: integerOrNull(row, 'expires_at_ms'),
+    otherId: textOrNull(row, 'other_id'),
   };
 }
 
 /** Ids of keys have no spaces. */
-function groupOf({ text, isNull }: ColumnReaders): string {
-  return isNull('model') ? text('key_id') : `${text('key_id')} ${text('model')}`;
+function groupOf(row: Row): string {
+  return isNull(row, 'model') ? text(row, 'key_id') : `${text(row, 'key_id')} ${text(row, 'model')}`;
 }
 
-function usageFrom({ text, isNull }: ColumnReaders, recorded: ColumnReaders | undefined): StatementUsage {
+function usageFrom(row: Row, recorded: Row | undefined): StatementUsage {
   const tokens = (name: TokenClass): bigint =>
-    recorded === undefined ? 0n : BigInt(recorded.text(`${name}_high`)) * HALF + BigInt(recorded.text(`${name}_low`));
+    recorded === undefined ? 0n : amount(recorded, `${name}_high`) * HALF + amount(recorded, `${name}_low`);
   return {
-    keyId: text('key_id'),
-    model: isNull('model') || text('model') === '' ? null : text('model'),
-    charges: Number(text('charges')),
-    amount: BigInt(text('amount')),
-    recorded: recorded === undefined ? 0 : Number(recorded.text('recorded')),
+    keyId: text(row, 'key_id'),
+    model: isNull(row, 'model') || text(row, 'model') === '' ? null : text(row, 'model'),
+    charges: integer(row, 'charges'),
+    amount: amount(row, 'amount'),
+    recorded: recorded === undefined ? 0 : integer(recorded, 'recorded'),
     tokens: Object.fromEntries(TOKEN_CLASSES.map((name) => [name, tokens(name)])) as StatementUsage['tokens'],
   };
 }

@@ -5,7 +5,7 @@
  */
 import { DAY_MS } from '../../core/time.ts';
 import { USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
-import { integer, type Row, text, textOrNull } from './columns.ts';
+import { integer, type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { ColdStatements } from './statements.ts';
 import { packTimes } from './time-counts.ts';
 import { addStatement, SUMS_OF_GROUP, sumsFrom } from './usage-sums.ts';

@@ -1,8 +1,9 @@
 /** Accounts for the operator, in the order in which they were made: what is asked for is found here, and nothing else leaves the store. */
+
+import { integer, text } from '../../storage/columns.ts';
 import type { AccountListQuery, AccountSummary } from '../port.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary } from '../rules/tree.ts';
-import { integer, readersOf, text } from './columns.ts';
 import { type Condition, hasPart, NO_LIMIT, valuesOf, WITHIN, whereOf } from './conditions.ts';
 import type { ColdStatements } from './statements.ts';
 
@@ -19,7 +20,7 @@ export function listAccounts(
     .all(...valuesOf(wanted), query.limit ?? NO_LIMIT)
     .map((row) => {
       const place = { rootName: text(row, 'root_name'), isParent: integer(row, 'is_parent') === 1 };
-      return accountSummary(nodeFrom(readersOf(row)), nowMs, place);
+      return accountSummary(nodeFrom(row), nowMs, place);
     });
 }
 

@@ -1,6 +1,7 @@
 /** The operator's side of accounts in a tree: made, changed, moved, given credit; and the keys that come to them. */
 import type { Period } from '../../core/period.ts';
 import { periodStartMs } from '../../core/period.ts';
+import { amount, integer, text, textOrNull } from '../../storage/columns.ts';
 import type { Purchase } from '../operations.ts';
 import type {
   AccountCreditOutcome,
@@ -26,7 +27,7 @@ import {
 import { inheritedFrom, inheritedText, LIMIT_COLUMNS, limitValues } from '../rules/limits.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, pathFrom } from '../rules/tree.ts';
-import { amount, integer, readersOf, text, textOrNull } from './columns.ts';
+
 import { addEntry, findEntry } from './entries.ts';
 import type { KeyCache, KeyState } from './key-cache.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
@@ -81,7 +82,7 @@ export function createAccount(accounts: KeyCache, request: NewAccount): AccountO
       ...limitValues(account),
     );
   const row = sql.cold('SELECT * FROM tree_accounts WHERE id = ?').get(account.id);
-  if (parent !== null && row !== undefined) accounts.trees.put(parent.tree, nodeFrom(readersOf(row)));
+  if (parent !== null && row !== undefined) accounts.trees.put(parent.tree, nodeFrom(row));
   return { kind: 'account', account };
 }
 

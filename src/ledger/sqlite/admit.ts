@@ -1,12 +1,12 @@
 /** Admission: key state, key version, rate limits, claim and balance, decided together, first failure wins. */
 import { type KeyRecord, keyStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
+import { amount, text } from '../../storage/columns.ts';
 import { type OwnerLost, RATE_WINDOW_MS } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
 import { PARALLEL_RETRY_MS } from '../rules/limits.ts';
 import { decideHold, decideHoldAlong } from './balance.ts';
 import { findRepeated } from './claim.ts';
-import { amount, text } from './columns.ts';
 import type { KeyCache } from './key-cache.ts';
 import { type Hold, type KeyState, rollOverAll } from './key-state.ts';
 import { expirePromotions, isDue } from './promotions.ts';

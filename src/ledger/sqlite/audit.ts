@@ -1,5 +1,6 @@
 /** Recomputes every total from the entries and the live holds, and compares. */
 
+import { integer, type Row, text } from '../../storage/columns.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
 import {
@@ -11,7 +12,6 @@ import {
   faultLine,
 } from '../rules/audit-findings.ts';
 import { bookedSum, entryCount, moneyFaults } from '../rules/money-faults.ts';
-import { integer, type Row, readersOf, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 /** What must be equal, per key: a total as it is kept, and the same total from its rows. */
@@ -119,7 +119,7 @@ const FAULTS: readonly (readonly [string, string])[] = [
 export function audit(sql: ColdStatements, nowMs: number): AuditReport {
   const rows = sql(SUMS).all();
   const findings = rows.map(accountOf).flatMap(compareTotals);
-  for (const row of sql(NODE_SUMS).all()) findings.push(...compareNode(readersOf(row)));
+  for (const row of sql(NODE_SUMS).all()) findings.push(...compareNode(row));
   for (const [what, query] of FAULTS) {
     for (const row of sql(`${query} LIMIT ${FINDINGS_MAX}`).all())
       findings.push(faultLine(text(row, 'key_id'), what, text(row, 'id')));
@@ -138,7 +138,7 @@ export function audit(sql: ColdStatements, nowMs: number): AuditReport {
 }
 
 function accountOf(row: Row): AuditedKey {
-  return auditedKey(readersOf(row));
+  return auditedKey(row);
 }
 
 function count(sql: ColdStatements, query: string): number {

@@ -4,11 +4,11 @@
  */
 import { closeSync, copyFileSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
+import { text } from '../../storage/columns.ts';
 import { StoreError } from '../errors.ts';
 import { newestSchema, readMigrations, requireUsable, type StoredSchema, storedSchema } from '../migrations.ts';
 import type { AuditReport } from '../port.ts';
 import { audit } from './audit.ts';
-import { text } from './columns.ts';
 import { openDatabase, readStoredSchema } from './database.ts';
 import { coldStatements } from './statements.ts';
 

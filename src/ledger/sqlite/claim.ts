@@ -1,7 +1,8 @@
 /** Idempotency claims: taken with a hold, ended or freed with it. */
+
+import { bytes, integer, integerOrNull, text } from '../../storage/columns.ts';
 import { CLAIM_KEEP_MS } from '../operations.ts';
 import type { ConflictReason, StoredReply } from '../port.ts';
-import { bytes, integer, integerOrNull, text } from './columns.ts';
 import type { KeyCache } from './key-cache.ts';
 
 /** What a request gets whose claim is taken already, but for the state of the rate limit. */

@@ -1,6 +1,7 @@
 /** Opens the file for this process alone, and brings its schema up to date. */
 import { DatabaseSync } from 'node:sqlite';
 import { readVersion } from '../../lib/version.ts';
+import { integer, text } from '../../storage/columns.ts';
 import { asStoreError, StoreBrokenError, StoreError, StoreLockedError } from '../errors.ts';
 import {
   COMPATIBLE_FROM_SINCE,
@@ -10,7 +11,6 @@ import {
   type StoredSchema,
   storedSchema,
 } from '../migrations.ts';
-import { integer, text } from './columns.ts';
 
 const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;

@@ -1,6 +1,7 @@
 /** Named documents that all gateways on the store share. */
+
+import { integer, text } from '../../storage/columns.ts';
 import type { StoredDocument } from '../port.ts';
-import { integer, text } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 export function getDocument(sql: ColdStatements, name: string): StoredDocument | null {

@@ -1,6 +1,7 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
+
+import { amount, type Row } from '../../storage/columns.ts';
 import type { NewEntry } from '../rules/money-rules.ts';
-import { amount, type Row } from './columns.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { ColdStatements } from './statements.ts';
 

@@ -1,5 +1,6 @@
 /** The life of a hold after its admission: extended, marked, and ended exactly once. */
 import { inputTokens } from '../../core/usage.ts';
+import { amount } from '../../storage/columns.ts';
 import type {
   ExtendOutcome,
   ExtendRequest,
@@ -12,7 +13,6 @@ import type {
 import { keyTimeMs } from '../rules/key-totals.ts';
 import { decideExtension, decideExtensionOn } from './balance.ts';
 import { endClaim } from './claim.ts';
-import { amount } from './columns.ts';
 import type { KeyCache } from './key-cache.ts';
 import { bookCharge, type Hold, type KeyState, rollOverAll, saturate } from './key-state.ts';
 import { expirePromotions, spendPromotions } from './promotions.ts';

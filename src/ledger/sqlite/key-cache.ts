@@ -10,10 +10,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { InheritedLimits } from '../../core/limits.ts';
 import { CompactingMap } from '../../lib/compacting-map.ts';
+import { type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
 import { inheritedFrom } from '../rules/limits.ts';
-import { type Row, text, textOrNull } from './columns.ts';
-import { type Hold, type KeyState, readHold, readTotals } from './key-state.ts';
+import { totalsFrom } from '../rules/row-mapping.ts';
+import { type Hold, type KeyState, readHold } from './key-state.ts';
 import { readPromotions } from './promotions.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
@@ -65,7 +66,7 @@ export class KeyCache {
     if (known !== undefined) return known;
     const row = this.sql.account.get(keyId);
     if (row === undefined) return undefined;
-    const totals = readTotals(row);
+    const totals = totalsFrom(row);
     const { accountId } = totals.key;
     const tree = accountId === null ? undefined : this.tree(accountId);
     // A tree that was not loaded brings along the keys that hold something, and this one may be one of them.

@@ -1,9 +1,10 @@
 /** Keys for the operator, in the order in which they were made: what is asked for is found here, and nothing else leaves the store. */
+
+import { text } from '../../storage/columns.ts';
 import type { KeyListQuery, KeySummary } from '../port.ts';
 import { keySummary } from '../rules/key-rules.ts';
-import { text } from './columns.ts';
+import { totalsFrom } from '../rules/row-mapping.ts';
 import { type Condition, hasPart, NO_LIMIT, valuesOf, WITHIN, whereOf } from './conditions.ts';
-import { readTotals } from './key-state.ts';
 import { ACCOUNT_COLUMNS, type ColdStatements } from './statements.ts';
 
 /** The totals in memory must have been written. */
@@ -14,7 +15,7 @@ export function listKeys(sql: ColdStatements, nowMs: number, query: KeyListQuery
       SELECT k.rowid FROM keys k ${whereOf(wanted)} ORDER BY k.created_at_ms DESC, k.rowid DESC LIMIT ?
     ) ORDER BY k.created_at_ms DESC, k.rowid DESC`)
     .all(...valuesOf(wanted), query.limit ?? NO_LIMIT)
-    .map(readTotals);
+    .map(totalsFrom);
   const prefixes = prefixesOf(
     sql,
     totals.map(({ key }) => key.id),

@@ -1,17 +1,12 @@
 /** A key with its totals: read from a row, changed by operations, written back before the commit. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { CompactingMap } from '../../lib/compacting-map.ts';
+import { amount, amountOrNull, integer, type Row, text, textOrNull } from '../../storage/columns.ts';
 import { type KeyTotals, rollOver } from '../rules/key-totals.ts';
 import type { Promotion } from '../rules/promotions.ts';
-import { totalsFrom } from '../rules/row-mapping.ts';
 import { rollOverNode } from '../rules/tree.ts';
-import { amount, amountOrNull, integer, type Row, readersOf, text, textOrNull } from './columns.ts';
 import type { RateWindow } from './rate-window.ts';
 import type { Path } from './tree-cache.ts';
-
-export function readTotals(row: Row): KeyTotals {
-  return totalsFrom(readersOf(row));
-}
 
 export interface Hold {
   readonly keyId: string;

@@ -1,6 +1,7 @@
 /** The operator's side of a key: created, changed, given secrets and credit. */
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
+import { amount, integer, text } from '../../storage/columns.ts';
 import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeyExpiry, KeySummary, NewKey } from '../port.ts';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../rules/key-rules.ts';
 import { inheritedText, LIMIT_COLUMNS, limitValues, NO_OTHER_LIMITS } from '../rules/limits.ts';
 import { FIRST_PURCHASE } from '../rules/money-rules.ts';
-import { amount, integer, text } from './columns.ts';
+
 import { addEntry } from './entries.ts';
 import type { KeyCache, KeyState } from './key-cache.ts';
 import { purchase } from './money.ts';

@@ -1,8 +1,9 @@
 /** What runs in the background: holds of dead owners are ended, and rows that are no longer needed are removed. */
 import { totalTokens } from '../../core/usage.ts';
+import { text } from '../../storage/columns.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
-import { text } from './columns.ts';
+
 import { charge, voidHold } from './hold.ts';
 import type { Hold, KeyCache, KeyState } from './key-cache.ts';
 import { expireAll } from './promotions.ts';

@@ -1,4 +1,6 @@
 /** Purchases, corrections and refunds, of whoever pays: a root, or a key that pays for itself. */
+
+import { amount, integer, integerOrNull, text, textOrNull } from '../../storage/columns.ts';
 import type { Purchase } from '../operations.ts';
 import type { Correction, CorrectionOutcome, FoundCharge, Refund, RefundOutcome } from '../port.ts';
 import {
@@ -9,7 +11,7 @@ import {
   wrongRepeat,
 } from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
-import { amount, integer, integerOrNull, text, textOrNull } from './columns.ts';
+
 import { addEntry, findEntry, findRefund, refundedOf } from './entries.ts';
 import type { KeyCache, KeyState } from './key-cache.ts';
 import { addPromotion, addPurchased, expireOfTree, expirePromotions, promotionalOf } from './promotions.ts';

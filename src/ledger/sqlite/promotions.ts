@@ -2,10 +2,12 @@
  * Promotional credit of whoever pays: a root, or a key that pays for itself. It expires under whatever operation comes first,
  * before that is decided; the rows are written at once, so that memory and file agree after a rollback.
  */
+
+import { amount, integer, text } from '../../storage/columns.ts';
 import type { OpenPromotion } from '../port.ts';
 import { broughtPromotionId } from '../rules/money-rules.ts';
 import { byExpiry, dueExpiries, type Promotion, paidFrom } from '../rules/promotions.ts';
-import { amount, integer, text } from './columns.ts';
+
 import { addEntry } from './entries.ts';
 import type { Hold, KeyCache, KeyState } from './key-cache.ts';
 import type { ColdStatements } from './statements.ts';

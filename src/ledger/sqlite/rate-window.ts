@@ -2,9 +2,10 @@
  * The requests of one key that its rate limit still counts, oldest first. They are numbered per key without gaps, and their
  * times never decrease, so "fewer than `limit` in the window" is the same as "the one `limit` slots back is old".
  */
+
+import { integer, type Row, text } from '../../storage/columns.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import type { RateState } from '../port.ts';
-import { integer, type Row, text } from './columns.ts';
 
 /** Requests that follow each other, as one row of the database has them. */
 export interface RateRun {

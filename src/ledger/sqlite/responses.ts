@@ -1,4 +1,6 @@
 /** Responses that are kept for their keys: written with the settlement, read when a request refers to them. */
+
+import { integer, type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { Outcome, Pruned } from '../operations.ts';
 import type { ChainOutcome, ItemsOutcome, KeptResponse, Renewal, StoredResponse } from '../port.ts';
 import {
@@ -8,7 +10,6 @@ import {
   RENEWALS_PER_LIFETIME,
   responseBytes,
 } from '../rules/stored-responses.ts';
-import { integer, type Row, text, textOrNull } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 /** How many of the oldest are looked at together when there has to be room. */

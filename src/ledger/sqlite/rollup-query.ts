@@ -1,5 +1,6 @@
 /** The SQL of a usage report: which rollups it reads, and what of them. */
 import type { UsageDimension, UsageQuery } from '../../core/usage-report.ts';
+import { integer, type Row } from '../../storage/columns.ts';
 import {
   dimensionColumn,
   filterColumns,
@@ -11,7 +12,6 @@ import {
 } from '../rules/usage-sources.ts';
 import { rankedDimensions, type TopGroups } from '../rules/usage-top.ts';
 import { accountDaysFrom } from './account-days.ts';
-import { integer, type Row } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 export interface Statement {

@@ -1,8 +1,9 @@
 /** Statements of the embedded store: the sums in memory must have been written, and what is due must have expired. */
+
+import { text, textOrNull } from '../../storage/columns.ts';
 import type { StatementOutcome } from '../port.ts';
 import { NO_CREDIT_CHARGED } from '../rules/money-rules.ts';
 import { type StatementDialect, type StatementPayer, statementFrom, statementQueries } from '../rules/statement.ts';
-import { readersOf, text, textOrNull } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 const DIALECT: StatementDialect = {
@@ -27,9 +28,9 @@ export function statement(
   const queries = statementQueries(payer.of, DIALECT);
   const sums = sql(queries.sums).get(id, sinceMs);
   if (sums === undefined) throw new Error('a sum has no row');
-  const rows = (query: string) => sql(query).all(id, sinceMs, untilMs).map(readersOf);
+  const rows = (query: string) => sql(query).all(id, sinceMs, untilMs);
   const { entries, usage, tokens } = queries;
-  return statementFrom(payer, readersOf(sums), rows(entries), rows(usage), rows(tokens), nowMs);
+  return statementFrom(payer, sums, rows(entries), rows(usage), rows(tokens), nowMs);
 }
 
 function payerOf(sql: ColdStatements, id: string): StatementPayer | 'tokens' | null {

@@ -1,6 +1,7 @@
 /** The tokens that a limit on tokens per minute still counts: what was counted when, oldest first. */
+
+import { type Row, text } from '../../storage/columns.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
-import { type Row, text } from './columns.ts';
 import { type RateRun, RateWindow, readRun } from './rate-window.ts';
 
 export interface TokenRun extends RateRun {

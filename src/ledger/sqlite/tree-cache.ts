@@ -3,10 +3,10 @@
  * sums only those that it has.
  */
 import { CompactingMap } from '../../lib/compacting-map.ts';
+import { text } from '../../storage/columns.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { type NodeTotals, pathFrom } from '../rules/tree.ts';
-import { type Row, readersOf, text } from './columns.ts';
 import type { Hold, KeyState } from './key-cache.ts';
 import { readPromotions } from './promotions.ts';
 import type { RateWindow } from './rate-window.ts';
@@ -65,7 +65,7 @@ export class TreeCache {
     if (known !== undefined) return known;
     const tree: Tree = { rootId, nodes: new Map(), holding: new CompactingMap() };
     for (const each of this.#sql.cold('SELECT * FROM tree_accounts WHERE root_id = ?').all(rootId)) {
-      this.put(tree, nodeFrom(readersOf(each as Row)));
+      this.put(tree, nodeFrom(each));
     }
     this.#trees.set(rootId, tree);
     onLoad(tree);

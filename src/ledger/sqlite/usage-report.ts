@@ -1,8 +1,8 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
 import { USAGE_SUMS, UsageFold, type UsageOutcome, type UsageQuery } from '../../core/usage-report.ts';
+import { integer, text } from '../../storage/columns.ts';
 import { groupOf, TAIL_MAX } from '../rules/usage-sources.ts';
 import { rankedDimensions, ranksGroups, type TopGroups } from '../rules/usage-top.ts';
-import { integer, text } from './columns.ts';
 import { groupFrom, rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
 import { topGroups } from './usage-ranking.ts';

@@ -4,6 +4,7 @@
  * watermark. So each charge is added once, whatever ends the process.
  */
 import { USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
+import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { RolledUp } from '../operations.ts';
 import { dayOf, hourOf, type UsagePlace } from '../rules/usage-sources.ts';
 import {
@@ -19,7 +20,6 @@ import {
   readMovedKey,
   startAnew,
 } from './account-days.ts';
-import { amount, integer, integerOrNull, type Row, text, textOrNull } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 import { packTimes } from './time-counts.ts';
 import { addStatement } from './usage-sums.ts';

@@ -1,7 +1,7 @@
 /** The charges that the rollups do not count yet, summed up as finely as they are: a report adds them to what it reads there. */
 import type { UsageQuery } from '../../core/usage-report.ts';
+import { text, textOrNull } from '../../storage/columns.ts';
 import { namesKeys, type UsagePlace } from '../rules/usage-sources.ts';
-import { text, textOrNull } from './columns.ts';
 import { list } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
 import {

@@ -1,10 +1,10 @@
 /** PostgreSQL's side of a move: one transaction, so that others see all of it or nothing. */
 import { HOUR_MS } from '../../core/time.ts';
+import { integer, type Row, text } from '../../storage/columns.ts';
 import { StoreError } from '../errors.ts';
 import type { AuditReport } from '../port.ts';
 import { audit } from '../postgres/audit.ts';
-import { integer, text } from '../postgres/columns.ts';
-import { Connection, type Query, type Row } from '../postgres/connection.ts';
+import { Connection, type Query } from '../postgres/connection.ts';
 import { migrate } from '../postgres/database.ts';
 import { openingError } from '../postgres/error-mapping.ts';
 import type { SqliteRow } from './sqlite-side.ts';

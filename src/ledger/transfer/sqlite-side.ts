@@ -1,6 +1,6 @@
 /** The embedded store's side of a move: a database that nobody else has open. */
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from 'node:sqlite';
-import { integer, text } from '../sqlite/columns.ts';
+import { integer, text } from '../../storage/columns.ts';
 import type { MovedTable, Schema } from './tables.ts';
 
 export type SqliteRow = Readonly<Record<string, SQLOutputValue>>;
