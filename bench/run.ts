@@ -159,9 +159,9 @@ function noteGatewayFailures(session: Session, { spec, runs }: CaseResult): void
   }
 }
 
-/** Whichever transport or checkout. */
+/** Whichever checkout. */
 function isGateway(peer: string): boolean {
-  return /^gateway(?:-lean)?(?:@|$)/.test(peer);
+  return /^gateway(?:@|$)/.test(peer);
 }
 
 async function checkBooks(session: Session, workload: Workload, peer: RunningPeer): Promise<void> {

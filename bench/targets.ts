@@ -33,7 +33,6 @@ const perStreamKb = row('gateway', (run) => run.memory?.kbPerStream);
 
 const TARGETS: readonly Target[] = [
   target('W1 CPU, gateway / bare', 'W1', 'at most', 2, cpuRatio('gateway', 'bare')),
-  target('W1 CPU, gateway-lean / bare', 'W1', 'at most', 1.5, cpuRatio('gateway-lean', 'bare')),
   target('W1 CPU, portkey / gateway', 'W1', 'at least', 8, cpuRatio('portkey', 'gateway')),
   target('W1 CPU, litellm / gateway', 'W1', 'at least', 150, cpuRatio('litellm', 'gateway')),
   target('W2 CPU, gateway / bare with one JSON.parse', 'W2', 'at most', 1.6, cpuRatio('gateway', 'bare+parse')),

@@ -19,7 +19,6 @@ const EVERYONE = [
   'bare',
   'bare again',
   'gateway',
-  'gateway-lean',
   'gateway pg',
   'portkey',
   'litellm',

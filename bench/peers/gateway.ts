@@ -16,24 +16,21 @@ const CREDITS = 100_000;
 const GROWN = { records: 10_000_000, unrolled: 0 };
 
 /** The gateway as shipped: durable ledger, prepaid keys with a rate limit, validation, metering. */
-export const gateway = gatewayOf('gateway', 'node', CHECKOUT);
-
-/** The same with the gateway's own HTTP/1.1 instead of the platform's. */
-export const gatewayLean = gatewayOf('gateway-lean', 'lean', CHECKOUT);
+export const gateway = gatewayOf('gateway', CHECKOUT);
 
 /** The same a second time: what two gateways that are alike differ by is the noise of the run. */
-export const gatewayAgain = gatewayOf('gateway again', 'node', CHECKOUT);
+export const gatewayAgain = gatewayOf('gateway again', CHECKOUT);
 
 const SILENT = { request_log: { enabled: false }, access_log: false };
 
 /** Without request log and access log; the counters of its metrics cannot be switched off. */
-export const gatewaySilent = gatewayOf('gateway silent', 'node', CHECKOUT, () => ({ config: SILENT }));
-export const gatewaySilentAgain = gatewayOf('gateway silent again', 'node', CHECKOUT, () => ({ config: SILENT }));
+export const gatewaySilent = gatewayOf('gateway silent', CHECKOUT, () => ({ config: SILENT }));
+export const gatewaySilentAgain = gatewayOf('gateway silent again', CHECKOUT, () => ({ config: SILENT }));
 
 /** With the request log, metrics and a trace of one request in a hundred; the upstream takes them. */
-export const gatewayObserved = gatewayOf('gateway observed', 'node', CHECKOUT, (context) => observed(context, '0.01'));
+export const gatewayObserved = gatewayOf('gateway observed', CHECKOUT, (context) => observed(context, '0.01'));
 /** With a trace of every request. */
-export const gatewayTraced = gatewayOf('gateway traced', 'node', CHECKOUT, (context) => observed(context, '1'));
+export const gatewayTraced = gatewayOf('gateway traced', CHECKOUT, (context) => observed(context, '1'));
 
 function observed({ upstreamOrigin }: PeerContext, ratio: string): Variant {
   return {
@@ -49,7 +46,7 @@ function observed({ upstreamOrigin }: PeerContext, ratio: string): Variant {
 }
 
 /** With keys of the lowest of three levels of accounts, each with a cap: every request is admitted and settled at all of them. */
-export const gatewayTree = gatewayOf('gateway tree', 'node', CHECKOUT, () => ({ tree: true }));
+export const gatewayTree = gatewayOf('gateway tree', CHECKOUT, () => ({ tree: true }));
 
 interface Variant {
   readonly tree?: boolean;
@@ -57,22 +54,14 @@ interface Variant {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/**
- * `gateway@/path/to/checkout`, `gateway-lean@…` or `gateway pg@…`: the gateway of another checkout, to measure a change
- * against.
- */
+/** `gateway@/path/to/checkout` or `gateway pg@…`: the gateway of another checkout, to measure a change against. */
 export function gatewayOfCheckout(name: string): Adapter | null {
-  const [, kind, checkout] = /^gateway(-lean| pg)?@(.+)$/.exec(name) ?? [];
+  const [, kind, checkout] = /^gateway( pg)?@(.+)$/.exec(name) ?? [];
   if (checkout === undefined) return null;
-  return kind === ' pg' ? onPostgres(name, checkout) : gatewayOf(name, kind === '-lean' ? 'lean' : 'node', checkout);
+  return kind === ' pg' ? onPostgres(name, checkout) : gatewayOf(name, checkout);
 }
 
-function gatewayOf(
-  name: string,
-  http: 'node' | 'lean',
-  checkout: string,
-  variant: (context: PeerContext) => Variant = () => ({}),
-): Adapter {
+function gatewayOf(name: string, checkout: string, variant: (context: PeerContext) => Variant = () => ({})): Adapter {
   const program = join(checkout, 'bin/gateway.mjs');
   return {
     name,
@@ -82,7 +71,7 @@ function gatewayOf(
       const launch = launched(context, program, config, tree);
       return {
         ...launch,
-        env: { ...launch.env, GATEWAY_HTTP: http, ...env },
+        env: { ...launch.env, ...env },
         args: [program, 'start'],
         runsOnNode: true,
       };

@@ -47,8 +47,6 @@ export interface Settings {
   /** How long a silent process counts as alive; after that, other processes recover its holds. */
   readonly leaseMs: number;
   readonly workers: number;
-  /** How HTTP is spoken: by the platform's own implementations, or by this project's. */
-  readonly http: 'node' | 'lean';
   /** The certificate of the public listener, where the environment names it. */
   readonly tls: TlsFiles | null;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';

@@ -103,9 +103,6 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     problems.push({ path: 'limits.headers_timeout', message });
   }
   const tls = settings.tls ?? file.tls ?? null;
-  if (tls !== null && settings.http === 'lean') {
-    problems.push({ path: 'tls', message: 'needs GATEWAY_HTTP=node: lean serves plain HTTP only' });
-  }
   const alerts = readAlerts(file.alerts, { env, secrets, allowExec: settings.allowExec });
   problems.push(...alerts.problems);
   if (problems.length > 0) throw configError(name, problems);

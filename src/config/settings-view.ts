@@ -32,7 +32,6 @@ const SETTINGS: Shown<Settings> = {
   installationSecret: whetherSet,
   leaseMs: asIs,
   workers: asIs,
-  http: asIs,
   tls: asIs,
   logLevel: asIs,
   discoverLocal: asIs,

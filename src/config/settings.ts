@@ -37,11 +37,6 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
     throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
   }
   const adminHost = readHost(env, 'GATEWAY_ADMIN_HOST');
-  const http = readChoice(env, 'GATEWAY_HTTP', ['node', 'lean'], 'node');
-  const tls = readTlsFiles(env, 'GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY');
-  if (tls !== null && http === 'lean') {
-    throw new SettingError('GATEWAY_TLS_CERT', ' is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only');
-  }
   return Object.freeze<Settings>({
     host: readHost(env, 'GATEWAY_HOST'),
     port,
@@ -71,8 +66,7 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
       flags.workers === undefined
         ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
         : whole('--workers', flags.workers, WORKERS_RANGE),
-    http,
-    tls,
+    tls: readTlsFiles(env, 'GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY'),
     logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
     sandboxStrict: readChoice(env, 'GATEWAY_SANDBOX', ['lenient', 'strict'], 'lenient') === 'strict',
     allowExec: readChoice(env, 'GATEWAY_ALLOW_EXEC', ['on', 'off'], 'off') === 'on',

@@ -141,7 +141,7 @@ async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorO
   const { catalog } = config;
   const models = [...catalog.models.values()];
   const served = models.flatMap((model) => model.targets.map((target): ServedTarget => ({ model, target })));
-  const upstream = new Transports(options.settings.http);
+  const upstream = new Transports();
   const dispatchers = new Dispatchers();
   const timeoutMs = options.timeoutMs ?? CALL_TIMEOUT_MS;
   const context: CheckContext = { upstream, dispatchers, clock: systemClock(), timeoutMs, probes: options.probes };

@@ -41,7 +41,7 @@ export async function probeTarget(options: ProbeTargetOptions, wanted: TargetNam
       field: 'provider',
     });
   }
-  const upstream = new Transports(options.settings.http);
+  const upstream = new Transports();
   try {
     const apiKey = provider.apiKeys[0] ?? null;
     const { check, tookMs } = await probe({ upstream, provider, model, target, apiKey, timeoutMs: TIMEOUT_MS });

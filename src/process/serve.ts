@@ -27,7 +27,7 @@ import { RequestLogWriter } from '../observe/request-log/writer.ts';
 import { Shortfalls } from '../observe/shortfalls.ts';
 import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
-import { createServerTransport } from '../transport/create-server.ts';
+import { HttpServer } from '../transport/server/http-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { type Inspection, inspect } from './inspect.ts';
@@ -164,7 +164,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
   });
   parts.defer(() => maintenance.stop());
-  const upstream = new Transports(settings.http);
+  const upstream = new Transports();
   parts.defer(() => upstream.close());
 
   const counter = new ExactCounter({
@@ -232,7 +232,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     accepting: () => !draining,
   });
   const isProxy = (address: string): boolean => proxies?.trusts(address) === true;
-  const server = createServerTransport({ kind: settings.http, limits, handler, log, tls, isProxy });
+  const server = new HttpServer({ limits, handler, log, tls, isProxy });
   if (tlsFiles !== null && tls !== null) {
     const tlsWatch = watchTls(
       () => config.tls ?? tlsFiles,

@@ -266,6 +266,7 @@ export async function startGateway(
       log,
     ),
   );
+  if (env.GATEWAY_HTTP) log.warn({}, 'GATEWAY_HTTP has no effect any longer: there is one way to speak HTTP');
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const { sandbox: withSandbox, sandboxAlone } = serving.catalog();

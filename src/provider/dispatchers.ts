@@ -1,7 +1,7 @@
 /** For what is not a generation call: undici dispatchers that go the same way to a provider, by proxy and certificates. */
 import type { Dispatcher } from 'undici';
 import type { Network } from '../core/provider.ts';
-import { openDispatcher } from '../transport/create-client.ts';
+import { openDispatcher } from '../transport/client/pool.ts';
 
 export class Dispatchers {
   readonly #opened = new Map<string, Dispatcher>();

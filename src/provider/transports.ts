@@ -1,6 +1,5 @@
 /** The ways to a provider: over HTTP, or through a package in this process. */
-import type { HttpImplementation } from '../transport/client.ts';
-import { createClientTransport } from '../transport/create-client.ts';
+import { HttpClient } from '../transport/client/http-client.ts';
 import { PackageTransport } from './ai-sdk/transport.ts';
 import {
   type Upstream,
@@ -11,12 +10,8 @@ import {
 } from './upstream.ts';
 
 export class Transports implements Upstream {
-  readonly #http: UpstreamClient;
+  readonly #http = new UpstreamClient(new HttpClient());
   readonly #packages = new PackageTransport();
-
-  constructor(implementation: HttpImplementation) {
-    this.#http = new UpstreamClient(createClientTransport(implementation));
-  }
 
   send(call: UpstreamCall, listener: UpstreamListener): UpstreamHandle {
     return call.via === 'http' ? this.#http.send(call, listener) : this.#packages.send(call, listener);

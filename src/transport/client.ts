@@ -1,11 +1,9 @@
 /** The port through which providers are called over HTTP. */
 import type { Network, Timeouts } from '../core/provider.ts';
 
-export type HttpImplementation = 'node' | 'lean';
-
 /**
  * What the calls to one address with the same headers have in common. Whoever makes many of them passes the same object
- * again: the implementations keep what they derive from it (the pool, the checked and serialised head), which saves 0.9 of
+ * again: the client keeps what it derives from it (the pool, the checked head), which saves 0.9 of
  * 109 us (measured apart, 27258a1); a new object for each call works as well.
  */
 export interface Destination {
@@ -47,7 +45,7 @@ export interface ResponseListener {
 
 export interface CallFailure {
   readonly kind: FailureKind;
-  /** The system's name for the cause, or one of the implementations' own: `malformed`, `too_large`, `closed early` … */
+  /** The system's name for the cause, or one of the client's own: `malformed`, `too_large`, `closed early` … */
   readonly code: string;
   /** What only the operator may read, such as the address of a proxy; null where there is nothing to add. */
   readonly detail: string | null;

@@ -1,6 +1,6 @@
 /**
- * The port between the public listener and the HTTP implementation below it. `http/` knows these types only;
- * `node/server/` and `lean/server/` implement them, and one suite of tests runs over both.
+ * The port between what is served publicly and HTTP: `http/` knows these types only, and `server/` implements them for
+ * HTTP/1.1 and HTTP/2.
  */
 import type { RequestFault } from './errors.ts';
 

@@ -63,8 +63,6 @@ before(async () => {
   upstream = await gatedUpstream();
   gateway = await startedGateway({
     config: `${upstream.config}tls: { cert: ${files.cert}, key: ${files.key} }\n`,
-    // The lean transport has no TLS.
-    env: { GATEWAY_HTTP: 'node' },
     log: lines.log,
     terminal: true,
   });
@@ -236,22 +234,9 @@ describe('a start', () => {
   test('with a certificate that cannot be used is one line that names the file', async () => {
     const missing = join(folder, 'missing.pem');
     const config = `tls: { cert: ${missing}, key: ${files.key} }\n`;
-    await assert.rejects(startedGateway({ config, env: { GATEWAY_HTTP: 'node' } }), (error: unknown) => {
+    await assert.rejects(startedGateway({ config }), (error: unknown) => {
       assert.ok(error instanceof ConfigError);
       assert.deepEqual(error.problems, [`${missing}: does not exist`]);
-      return true;
-    });
-  });
-
-  test('with a certificate and the lean transport is one line that says what is possible', async () => {
-    const config = `tls: { cert: ${files.cert}, key: ${files.key} }\n`;
-    await assert.rejects(startedGateway({ config, env: { GATEWAY_HTTP: 'lean' } }), (error: unknown) => {
-      assert.ok(error instanceof ConfigError);
-      assert.equal(error.problems.length, 1);
-      assert.match(
-        error.problems[0] ?? '',
-        /gateway\.yaml: tls: needs GATEWAY_HTTP=node: lean serves plain HTTP only$/,
-      );
       return true;
     });
   });
@@ -263,7 +248,7 @@ describe('a start', () => {
     await writeFile(cert, own.cert);
     await writeFile(ownKey, own.key);
     await writeFile(join(dataDir, 'gateway.yaml'), '');
-    const env = { GATEWAY_HTTP: 'node', GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: ownKey };
+    const env = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: ownKey };
     const started = await gatewayProcess(dataDir, env, ['--workers', '2']);
     t.after(() => started.kill('SIGKILL'));
     assert.match(started.origin, /^https:/);

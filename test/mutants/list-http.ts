@@ -14,15 +14,15 @@ const READINESS = 'test/unit/process/readiness.test.ts';
 export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     name: 'header strictness: both framing headers are accepted',
-    edits: [['transport/framing.ts', 'if (length !== null || http10 ||', 'if (http10 ||']],
+    edits: [['transport/server/request-head.ts', 'if (length !== null || http10 ||', 'if (http10 ||']],
     tests: [[REFUSALS, 'Content-Length before Transfer-Encoding']],
   },
   {
     name: 'header strictness: a repeated framing header is accepted',
     edits: [
       [
-        'transport/framing.ts',
-        "if (before !== null) throw new Http1Error('malformed', 'repeated framing header');",
+        'transport/server/request-head.ts',
+        "if (before !== null) throw malformed('repeated framing header');",
         'void before;',
       ],
     ],
@@ -30,14 +30,14 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'header strictness: two Host headers are accepted',
-    edits: [['transport/request-head.ts', "if (hosts > 1) throw malformed('repeated Host header');", '']],
+    edits: [['transport/server/request-head.ts', "if (hosts > 1) throw malformed('repeated Host header');", '']],
     tests: [[REFUSALS, 'two hosts']],
   },
   {
     name: 'header strictness: a request without Host is accepted',
     edits: [
       [
-        'transport/request-head.ts',
+        'transport/server/request-head.ts',
         "if (hosts === 0 && !http10) throw new Http1Error('no_host', 'missing Host header');",
         '',
       ],
@@ -46,30 +46,24 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'header strictness: Transfer-Encoding in HTTP/1.0 is accepted',
-    edits: [['transport/framing.ts', 'length !== null || http10 || coding', 'length !== null || coding']],
+    edits: [['transport/server/request-head.ts', 'length !== null || http10 || coding', 'length !== null || coding']],
     tests: [[REFUSALS, 'chunked in HTTP/1.0']],
   },
   {
     name: 'header strictness: a framing field in a trailer is accepted',
-    edits: [['transport/framing.ts', '/^(?:content-length|transfer-encoding|connection', '/^(?:connection']],
+    edits: [['transport/trailer.ts', '/^(?:content-length|transfer-encoding|connection', '/^(?:connection']],
     tests: [[REFUSALS, 'Content-Length in a trailer']],
   },
   {
-    name: 'header strictness: the lean server accepts bare line feeds',
-    edits: [
-      ['transport/lean/head.ts', '+(?:\\r\\n[!#', '+(?:\\r?\\n[!#'],
-      ['transport/lean/head.ts', '|[^\\r]\\n|\\r[^\\n]/', '/'],
-    ],
-    tests: [[REFUSALS, 'a bare LF before a coding']],
-  },
-  {
     name: 'more headers than the limit are accepted',
-    edits: [['transport/request-head.ts', 'if (count > countMax) throw', 'if (count < 0) throw']],
+    edits: [['transport/server/request-head.ts', 'if (count > countMax) throw', 'if (count < 0) throw']],
     tests: [['test/unit/transport/server/limits.test.ts', 'is bounded in bytes and in fields']],
   },
   {
     name: 'connections beyond the limit are served',
-    edits: [['transport/connection-limit.ts', 'if (served < this.#max) return null;', 'if (served >= 0) return null;']],
+    edits: [
+      ['transport/server/connection-limit.ts', 'if (served < this.#max) return null;', 'if (served >= 0) return null;'],
+    ],
     tests: [['test/unit/transport/server/limits.test.ts', 'beyond the limit are answered with the reason']],
   },
   {
@@ -91,7 +85,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     name: 'drain: answers do not announce the end of their connection',
     edits: [
       [
-        'transport/node/server/http1-connection.ts',
+        'transport/server/http1-connection.ts',
         'this.#keeps = framed && canFinish && this.#owner.persistent &&',
         'this.#keeps = framed && canFinish &&',
       ],
@@ -169,14 +163,14 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'pipelining: what was read together is parsed to its end',
-    edits: [['transport/node/server/stop-parsing.ts', 'if (parser) parser.onIncoming = stop;', 'void [parser, stop];']],
+    edits: [['transport/server/stop-parsing.ts', 'if (parser) parser.onIncoming = stop;', 'void [parser, stop];']],
     tests: [[PIPELINING, 'is not parsed any further']],
   },
   {
     name: 'pipelining: requests wait without a bound',
     edits: [
       [
-        'transport/node/server/http1-connection.ts',
+        'transport/server/http1-connection.ts',
         "else if (this.#waiting.length === WAITING_MAX) this.#fault = 'too_many_waiting';",
         '',
       ],
@@ -187,7 +181,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     name: 'silence: a connection that has sent nothing is refused',
     edits: [
       [
-        'transport/node/server/http1-connection.ts',
+        'transport/server/http1-connection.ts',
         'if (this.socket.bytesRead === 0) this.#close(NOTHING);\n      else ',
         '',
       ],
@@ -196,14 +190,14 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'HTTP/2: a response that is not taken is waited for without end',
-    edits: [['transport/node/server/http2-session.ts', 'giveUp(open.stream);', '']],
+    edits: [['transport/server/http2-session.ts', 'giveUp(open.stream);', '']],
     tests: [[HTTP2_ABUSE, 'takes one of its responses and not the other']],
   },
   {
     name: 'HTTP/2: a client that takes nothing keeps its connection',
     edits: [
       [
-        'transport/node/server/http2-session.ts',
+        'transport/server/http2-session.ts',
         'if (untaken === this.#streams.size && round - this.#closedAtRound > requestRoundsMax) this.#socket.destroy();',
         'void untaken;',
       ],
@@ -228,14 +222,14 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'connections: idle ones make no room for others',
-    edits: [['transport/node/server/server.ts', 'if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();', '']],
+    edits: [['transport/server/http-server.ts', 'if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();', '']],
     tests: [[ADDRESSES, 'a flood of silent connections from one address']],
   },
   {
     name: 'connections: one with a request is closed for another',
     edits: [
       [
-        'transport/node/server/http1-connection.ts',
+        'transport/server/http1-connection.ts',
         'return idle ? this.#endedAtRound : null;',
         'return this.#endedAtRound;',
       ],
@@ -244,7 +238,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'connections: those of a proxy count for one client',
-    edits: [['transport/node/server/server.ts', "peer === '' || this.#isProxy(peer)", "peer === ''"]],
+    edits: [['transport/server/http-server.ts', "peer === '' || this.#isProxy(peer)", "peer === ''"]],
     tests: [[ADDRESSES, 'those of a trusted proxy are left alone']],
   },
 ];

@@ -1,5 +1,5 @@
 /**
- * `npm run test:paused [-- --seed N] [--lean] [FILES]`: runs tests while their processes (test files, gateways, databases, a
+ * `npm run test:paused [-- --seed N] [FILES]`: runs tests while their processes (test files, gateways, databases, a
  * browser) stand still at random for some seconds, as on a machine that is busy with something else. A test that fails only here
  * waits for a time, or for an order, that nobody guarantees. The seed repeats the choice, not what it meets. Linux only.
  */
@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { Random } from '../simulation/random.ts';
 
 const { values, positionals } = parseArgs({
-  options: { seed: { type: 'string' }, lean: { type: 'boolean', default: false } },
+  options: { seed: { type: 'string' } },
   allowPositionals: true,
 });
 const seed = Number(values.seed ?? Date.now() % 2 ** 30);
@@ -74,10 +74,9 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-const lean = values.lean ? ['--import', './test/support/lean.ts'] : [];
 const files = positionals.length === 0 ? ['test/**/*.test.ts'] : positionals;
 const flags = ['--test', '--test-concurrency=6', '--test-timeout=1800000'];
-const runner = spawn(process.execPath, ['--import', './test/support/leftovers.ts', ...lean, ...flags, ...files], {
+const runner = spawn(process.execPath, ['--import', './test/support/leftovers.ts', ...flags, ...files], {
   stdio: 'inherit',
 });
 const ended = once(runner, 'exit');

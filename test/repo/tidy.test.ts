@@ -90,11 +90,11 @@ describe('the folder names are the architecture', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('only process and transport itself name an implementation of HTTP; the others speak through the ports', () => {
+  test('only process, provider and transport itself name what speaks HTTP; the others speak through the ports', () => {
     const wrong = [...graph]
-      .filter(([file]) => !file.startsWith('src/transport/') && !COMPOSERS.includes(folderOf(file)))
+      .filter(([file]) => !/^src\/(transport|provider)\//.test(file) && !COMPOSERS.includes(folderOf(file)))
       .flatMap(([file, imports]) => imports.map((name) => [file, name] as const))
-      .filter(([, name]) => /^src\/transport\/(node|lean)\//.test(name))
+      .filter(([, name]) => /^src\/transport\/(client|server)\//.test(name))
       .map(([file, name]) => `${file} imports ${name}`);
     assert.deepEqual(wrong, []);
   });

@@ -45,7 +45,6 @@ export async function gatewayProcess(
       GATEWAY_LOG: 'warn',
       // That of the tests: one that is killed never writes its own.
       ...(process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
-      ...(process.env.GATEWAY_HTTP === undefined ? {} : { GATEWAY_HTTP: process.env.GATEWAY_HTTP }),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

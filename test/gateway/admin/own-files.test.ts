@@ -56,7 +56,7 @@ describe('[F55] an operator is told', () => {
     const log: Log = { ...NO_LOG, error: (fields, message) => errors.push(`${message} ${JSON.stringify(fields)}`) };
     const [expired, good] = [await tlsFiles(2024), await tlsFiles(2120)];
     const config = `alerts: {}\ntls: { cert: ${expired.cert}, key: ${expired.key} }\n`;
-    const env = { GATEWAY_HTTP: 'node', GATEWAY_ADMIN_TLS_CERT: good.cert, GATEWAY_ADMIN_TLS_KEY: good.key };
+    const env = { GATEWAY_ADMIN_TLS_CERT: good.cert, GATEWAY_ADMIN_TLS_KEY: good.key };
     await using gateway = await startedGateway({ config, env, log });
     assert.match(errors.join('\n'), /certificate of the public listener has expired.*"expiresAt":"2024-01-01T/);
     assert.doesNotMatch(errors.join('\n'), /admin listener/);

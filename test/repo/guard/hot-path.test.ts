@@ -12,7 +12,7 @@ type StartedGateway = Awaited<ReturnType<typeof startedGateway>>;
 const CHUNKS = 64;
 const AT_ONCE = 32;
 /** Of everything in the process, with little to spare above what is measured. */
-const TIMERS_MAX = process.env.GATEWAY_HTTP === 'lean' ? 3 : 4;
+const TIMERS_MAX = 4;
 const PROMISES_MAX = 44;
 const RUNS = 8;
 /** The request, and for a stream its first frame and the one with its usage; for a whole answer, the answer. */

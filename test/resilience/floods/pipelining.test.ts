@@ -22,7 +22,6 @@ test('[F42] 25 MB of tiny pipelined requests over hundreds of connections: memor
   const dataDir = temporaryFolder('gateway-pipelining');
   await writeFile(join(dataDir, 'gateway.yaml'), '');
   const gateway = await gatewayProcess(dataDir, {
-    GATEWAY_HTTP: 'node',
     NODE_OPTIONS: '--max-old-space-size=512',
   });
   t.after(() => gateway.kill('SIGKILL'));

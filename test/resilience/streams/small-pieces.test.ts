@@ -54,7 +54,7 @@ describe('a provider that answers', () => {
     // Further attempts.
     gateway.provider.answer = (again) => again.reset();
     call.raw(`${CHUNKED_HEAD}5;a=`);
-    // The lean client refuses it by its length; undici reads over it.
+    // undici reads over it.
     await Promise.race([call.closed, sent(call, 'y'.repeat(64 * 1_024 * 1_024))]);
     const during = await gateway.measure();
     const growth = during.heapBytes - before.heapBytes;

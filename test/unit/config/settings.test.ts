@@ -28,7 +28,6 @@ describe('settings', () => {
         installationSecret: null,
         leaseMs: 15_000,
         workers: 1,
-        http: 'node',
         tls: null,
         logLevel: 'info',
         allowExec: false,
@@ -67,7 +66,6 @@ describe('settings', () => {
       GATEWAY_SECRET: 's'.repeat(32),
       GATEWAY_LEASE_SECONDS: '30',
       GATEWAY_WORKERS: '4',
-      GATEWAY_HTTP: 'node',
       GATEWAY_TLS_CERT: '/etc/tls/cert.pem',
       GATEWAY_TLS_KEY: '/etc/tls/key.pem',
       GATEWAY_LOG: 'silent',
@@ -107,7 +105,6 @@ describe('settings', () => {
         installationSecret: 's'.repeat(32),
         leaseMs: 30_000,
         workers: 4,
-        http: 'node',
         tls: { cert: '/etc/tls/cert.pem', key: '/etc/tls/key.pem' },
         logLevel: 'silent',
         allowExec: true,
@@ -175,7 +172,6 @@ describe('settings', () => {
     [{ GATEWAY_METRICS_TOKEN: 'hunter2' }, 'GATEWAY_METRICS_TOKEN is too short: must have at least 32 characters'],
     [{ GATEWAY_WORKERS: '0' }, 'GATEWAY_WORKERS is "0": must be a whole number from 1 to 128'],
     [{ GATEWAY_LOG: 'trace' }, 'GATEWAY_LOG is "trace": expected one of debug, info, warn, error, silent'],
-    [{ GATEWAY_HTTP: 'undici' }, 'GATEWAY_HTTP is "undici": expected one of node, lean'],
     ...['gateway.example.com', 'ftp://example.com', 'https://a:b@example.com', 'https://example.com/?a=1'].map(
       (url): [Record<string, string>, string] => [
         { GATEWAY_PUBLIC_URL: url },
@@ -198,10 +194,6 @@ describe('settings', () => {
     ),
     [{ GATEWAY_TLS_KEY: 'key.pem' }, 'GATEWAY_TLS_CERT is missing: GATEWAY_TLS_KEY is set'],
     [{ GATEWAY_TLS_CERT: 'cert.pem' }, 'GATEWAY_TLS_KEY is missing: GATEWAY_TLS_CERT is set'],
-    [
-      { GATEWAY_TLS_CERT: 'cert.pem', GATEWAY_TLS_KEY: 'key.pem', GATEWAY_HTTP: 'lean' },
-      'GATEWAY_TLS_CERT is set: TLS needs GATEWAY_HTTP=node, lean serves plain HTTP only',
-    ],
     [{ GATEWAY_DISCOVER_LOCAL: 'no' }, 'GATEWAY_DISCOVER_LOCAL is "no": expected one of on, off'],
   ];
   for (const [env, message] of wrong) {

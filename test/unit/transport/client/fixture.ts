@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
 import { createServer as createSecureServer, type TlsOptions } from 'node:tls';
 import { type Network, PLAIN_NETWORK } from '../../../../src/core/provider.ts';
 import { reset } from '../../../../src/sandbox/reset.ts';
+import { HttpClient } from '../../../../src/transport/client/http-client.ts';
 import type {
   CallFailure,
   CallHandle,
@@ -15,47 +15,6 @@ import type {
   ResponseHeaders,
   ResponseListener,
 } from '../../../../src/transport/client.ts';
-import { LeanClient } from '../../../../src/transport/lean/client/client.ts';
-import { NodeClient } from '../../../../src/transport/node/client/client.ts';
-
-/** One implementation of the client, and the behaviours that it does not have. */
-export class Implementation {
-  readonly name: 'node' | 'lean';
-  readonly open: () => ClientTransport;
-  readonly #skips: Readonly<Record<string, string>>;
-
-  constructor(name: 'node' | 'lean', open: () => ClientTransport, skips: Readonly<Record<string, string>> = {}) {
-    this.name = name;
-    this.open = open;
-    this.#skips = skips;
-  }
-
-  /** Skipped, with its reason, where the table of this implementation says so. */
-  readonly test = (name: string, run: (t: TestContext) => Promise<void> | void): void => {
-    const reason = this.#skips[name];
-    test(name, reason === undefined ? {} : { skip: reason }, run);
-  };
-}
-
-export const IMPLEMENTATIONS: readonly Implementation[] = [
-  new Implementation('lean', () => new LeanClient()),
-  new Implementation('node', () => new NodeClient(), {
-    'is used again, the newest idle one first': 'undici takes the first free connection of its pool',
-    'is closed when the answer is one of HTTP/1.0': 'undici keeps such a connection where the server asks for it',
-    'is closed when an empty line comes behind the answer': 'llhttp skips empty lines before a response',
-    'an empty line before it is refused, and the connection is closed': 'llhttp skips empty lines before a response',
-    'chunks in HTTP/1.0 is refused, and the connection is closed': 'undici does not tell the version of a response',
-    'a coding in the trailer is refused, and the connection is closed':
-      'undici has completed the response by then: it is refused, and its connection is kept',
-    'while the last piece is handed over: no end, and the connection is not used again':
-      'undici has completed the response by then: nothing is left to break off, and its connection is kept',
-    'a chunk extension without a name is refused, and the connection is closed': 'llhttp accepts it',
-    'a reset does not complete an answer without a length':
-      'undici takes a reset for its end; whether the content is complete is for its reader to tell',
-    'that comes before the request is written is taken, and its connection is not used again':
-      'undici takes a request for written when the system has not yet accepted all of it',
-  }),
-];
 
 /** One connection as the server sees it. */
 export class RawConnection {
@@ -252,13 +211,9 @@ export class ClientFixture implements AsyncDisposable {
     this.#origin = origin;
   }
 
-  static async start(
-    { open }: Implementation,
-    secure: TlsOptions | null = null,
-    host = '127.0.0.1',
-  ): Promise<ClientFixture> {
+  static async start(secure: TlsOptions | null = null, host = '127.0.0.1'): Promise<ClientFixture> {
     const server = await RawServer.start(secure);
-    return new ClientFixture(open(), server, server.origin(host));
+    return new ClientFixture(new HttpClient(), server, server.origin(host));
   }
 
   ask(parts: CallParts = {}, heard = new Heard()): { heard: Heard; handle: CallHandle } {

@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { clientNetwork } from '../../../../src/core/client-address.ts';
-import { type ClientConnection, ClientConnections } from '../../../../src/transport/client-connections.ts';
+import { type ClientConnection, ClientConnections } from '../../../../src/transport/server/client-connections.ts';
 import { echo, gatedServer, type ServerFixture, sendText, serverFixture } from './fixture.ts';
 import { received, secureServer, session, tls } from './secure-fixture.ts';
 
@@ -50,7 +50,7 @@ const LINUX = process.platform !== 'linux' && 'only Linux has all of 127.0.0.0/8
 
 describe('[F32] nearly all connections that can be served are open:', { skip: LINUX }, () => {
   test('those of the busiest address without a request close first, those idle for longest before', async (t) => {
-    await using end = await serverFixture('node', echo, { connections: 20 });
+    await using end = await serverFixture(echo, { connections: 20 });
     const other = await client(t, end.port, '127.0.0.2');
     other.socket.write(GET);
     await answered(other, /GET \/ \.$/);
@@ -76,7 +76,7 @@ describe('[F32] nearly all connections that can be served are open:', { skip: LI
 
   test('a flood of silent connections from one address leaves room for all others', async (t) => {
     const LIMIT = 40;
-    await using end = await serverFixture('node', echo, { connections: LIMIT });
+    await using end = await serverFixture(echo, { connections: LIMIT });
     for (let i = 0; i < 3 * LIMIT; i++) {
       await client(t, end.port, ATTACKER);
       const other = await client(t, end.port, `127.0.1.${1 + (i % 20)}`);
@@ -89,7 +89,7 @@ describe('[F32] nearly all connections that can be served are open:', { skip: LI
   });
 
   test('those with a request are left alone, whosever they are', async (t) => {
-    const { end, next } = await gatedServer('node', { connections: 10 });
+    const { end, next } = await gatedServer({ connections: 10 });
     await using _ = end;
     const busy = await clients(t, end, ATTACKER, 8);
     for (const { socket } of busy) socket.write(GET);
@@ -109,12 +109,7 @@ describe('[F32] nearly all connections that can be served are open:', { skip: LI
   });
 
   test('those of a trusted proxy are left alone: they are those of many clients', async (t) => {
-    await using end = await serverFixture(
-      'node',
-      echo,
-      { connections: 10 },
-      { isProxy: (address) => address === ATTACKER },
-    );
+    await using end = await serverFixture(echo, { connections: 10 }, { isProxy: (address) => address === ATTACKER });
     const ofProxy = await clients(t, end, ATTACKER, 9);
     const silent = await client(t, end.port, '127.0.0.2');
     while (end.server.connections < 10) await turn();
@@ -145,7 +140,7 @@ describe('[F32] nearly all connections that can be served are open:', { skip: LI
 
 describe('[F32] an address has as many connections as it may have:', { skip: LINUX }, () => {
   test('further ones are refused with the reason, then closed at once; others are served', async (t) => {
-    await using end = await serverFixture('node', echo, { connectionsPerAddress: 3 });
+    await using end = await serverFixture(echo, { connectionsPerAddress: 3 });
     const served = await clients(t, end, ATTACKER, 3);
     const refused = await client(t, end.port, ATTACKER);
     refused.socket.write(GET);
@@ -164,7 +159,7 @@ describe('[F32] an address has as many connections as it may have:', { skip: LIN
   });
 
   test('a trusted proxy may have any number', async (t) => {
-    await using end = await serverFixture('node', echo, { connectionsPerAddress: 1 }, { isProxy: () => true });
+    await using end = await serverFixture(echo, { connectionsPerAddress: 1 }, { isProxy: () => true });
     for (const made of await clients(t, end, ATTACKER, 5)) {
       made.socket.write(GET);
       await answered(made, /^HTTP\/1\.1 200 [\s\S]*GET \/ \.$/);

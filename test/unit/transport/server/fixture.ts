@@ -1,9 +1,9 @@
-/** A server of either implementation on a free port, and a client of bare bytes for it. */
+/** A server on a free port, and a client of bare bytes for it. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type Log, NO_LOG } from '../../../../src/core/log.ts';
-import { createServerTransport } from '../../../../src/transport/create-server.ts';
 import type { RequestFault } from '../../../../src/transport/errors.ts';
+import { HttpServer } from '../../../../src/transport/server/http-server.ts';
 import type {
   BodySink,
   IncomingRequest,
@@ -16,9 +16,6 @@ import type {
 } from '../../../../src/transport/server.ts';
 
 /** The suites of this folder run over each of them. */
-export const TRANSPORTS = ['node', 'lean'] as const;
-export type TransportName = (typeof TRANSPORTS)[number];
-
 export type Handler = RequestHandler['onRequest'];
 
 export interface ServerFixture extends AsyncDisposable {
@@ -45,7 +42,6 @@ const LIMITS: ServerLimits = {
 };
 
 export async function serverFixture(
-  kind: TransportName,
   onRequest: Handler,
   limits: Partial<ServerLimits> = {},
   { log = NO_LOG, tls, isProxy = () => false }: ServerFixtureOptions = {},
@@ -56,8 +52,7 @@ export async function serverFixture(
     const status = /^too_many_(connections|of_address)$/.test(fault) ? 503 : 400;
     return { status, headers: ['x-refused', fault], content: Buffer.from(fault) };
   };
-  const server = createServerTransport({
-    kind,
+  const server = new HttpServer({
     limits: { ...LIMITS, ...limits },
     handler: { onRequest, refusal },
     log,
@@ -111,7 +106,6 @@ export interface GatedServer {
 
 /** A server whose requests wait for the test. */
 export async function gatedServer(
-  kind: TransportName,
   limits: Partial<ServerLimits> = {},
   options: ServerFixtureOptions = {},
 ): Promise<GatedServer> {
@@ -123,7 +117,7 @@ export async function gatedServer(
     arrived.push({ request, response });
     wake();
   };
-  const end = await serverFixture(kind, onRequest, limits, options);
+  const end = await serverFixture(onRequest, limits, options);
   const next = async (): Promise<Arrived> => {
     for (;;) {
       const first = arrived.shift();

@@ -1,4 +1,4 @@
-/** HTTP/2, by a client that other people wrote. The lean server does not have it. */
+/** HTTP/2, by a client that other people wrote. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
@@ -27,7 +27,7 @@ describe('HTTP/2', () => {
   });
 
   test('a request has the headers that were sent, no pseudo-headers, and its length apart', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     const stream = client.request({
@@ -51,7 +51,7 @@ describe('HTTP/2', () => {
   });
 
   test('a stream reaches the client piece by piece; fields of a connection are left out', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     const stream = client.request({ ':path': '/' });
@@ -74,7 +74,7 @@ describe('HTTP/2', () => {
   });
 
   test('[F13] a client that resets its stream has closed it; the others of the connection go on', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     const kept = client.request({ ':path': '/kept' });
@@ -98,7 +98,7 @@ describe('HTTP/2', () => {
   });
 
   test('[F13] a client that goes away takes all its streams along, and the body that it was sending', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     client.request({ ':path': '/waits' }).on('error', () => {});
@@ -117,7 +117,7 @@ describe('HTTP/2', () => {
   });
 
   test('[F14] a client that reads too slowly stops the writer until it goes on', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     const stream = client.request({ ':path': '/' });
@@ -139,7 +139,7 @@ describe('HTTP/2', () => {
   });
 
   test('a stream that is destroyed cannot be taken for a complete one', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     const stream = client.request({ ':path': '/' });
@@ -175,7 +175,7 @@ describe('HTTP/2', () => {
   });
 
   test('100 Continue is sent when the content is wanted, and only then', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     const stream = client.request({ ':method': 'POST', ':path': '/', expect: '100-continue' });
@@ -231,7 +231,7 @@ describe('HTTP/2', () => {
   });
 
   test('an idle connection is closed, a busy one is not', async (t) => {
-    const server = await gatedServer('node', { headersTimeoutMs: 2_000, keepAliveTimeoutMs: 40 }, { tls });
+    const server = await gatedServer({ headersTimeoutMs: 2_000, keepAliveTimeoutMs: 40 }, { tls });
     t.after(() => server.end[Symbol.asyncDispose]());
     const busy = await asked(t, server);
     const idle = await asked(t, server);
@@ -260,7 +260,7 @@ describe('HTTP/2', () => {
   });
 
   test('[F9] a server that closes lets running streams end, and accepts no others', async (t) => {
-    const { end, next } = await gatedServer('node', {}, { tls });
+    const { end, next } = await gatedServer({}, { tls });
     t.after(() => end[Symbol.asyncDispose]());
     const client = await session(t, end.port);
     const stream = client.request({ ':path': '/' });

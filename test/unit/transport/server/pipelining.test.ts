@@ -1,9 +1,9 @@
-/** How much one connection can have waiting, on the default transport. */
+/** How much one connection can have waiting. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { WAITING_MAX } from '../../../../src/transport/node/server/http1-connection.ts';
+import { WAITING_MAX } from '../../../../src/transport/server/http1-connection.ts';
 import { gatedServer, RawPeer, sendText, serverFixture } from './fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -36,7 +36,7 @@ describe('[F42] a connection with more requests waiting than it may have', () =>
     ['with content', POST],
   ] as const) {
     test(`answers those that it has accepted, then the reason, and closes (${name})`, async () => {
-      const { end, next, arrivals } = await gatedServer('node');
+      const { end, next, arrivals } = await gatedServer();
       await using _ = end;
       const peer = await RawPeer.connect(end.port);
       peer.send(request.repeat(2_000));
@@ -54,7 +54,7 @@ describe('[F42] a connection with more requests waiting than it may have', () =>
   }
 
   test('as many as may wait are answered, and the connection is kept', async () => {
-    await using end = await serverFixture('node', (_request, response) => sendText(response, 'answered'));
+    await using end = await serverFixture((_request, response) => sendText(response, 'answered'));
     const peer = await RawPeer.connect(end.port);
     for (let round = 1; round <= 3; round++) {
       peer.send(GET.repeat(1 + WAITING_MAX));
@@ -65,7 +65,7 @@ describe('[F42] a connection with more requests waiting than it may have', () =>
 
   test('is not parsed any further, of what was read together as well; others are served meanwhile', async () => {
     const CONNECTIONS = 100;
-    const { end, next, arrivals } = await gatedServer('node');
+    const { end, next, arrivals } = await gatedServer();
     await using _ = end;
     using parsed = parsedRequests();
     const peers: RawPeer[] = [];
@@ -85,7 +85,7 @@ describe('[F42] a connection with more requests waiting than it may have', () =>
   });
 
   test('has its requests cancelled when its client closes it', async () => {
-    const { end, next, arrivals } = await gatedServer('node');
+    const { end, next, arrivals } = await gatedServer();
     await using _ = end;
     const peer = await RawPeer.connect(end.port);
     peer.send(GET.repeat(2_000));
@@ -101,7 +101,7 @@ describe('[F42] a connection with more requests waiting than it may have', () =>
 });
 
 test('[F42] what follows a request that was refused is not parsed either', async () => {
-  await using end = await serverFixture('node', (_request, response) => sendText(response, 'answered'));
+  await using end = await serverFixture((_request, response) => sendText(response, 'answered'));
   using parsed = parsedRequests();
   const peer = await RawPeer.connect(end.port);
   const text = await peer.send(`GET / HTTP/1.1\r\n\r\n${GET.repeat(2_000)}`).untilEnd();

@@ -71,7 +71,7 @@ export async function secureServer(
   limits: Partial<ServerLimits> = {},
   options: ServerFixtureOptions = {},
 ): Promise<ServerFixture> {
-  const end = await serverFixture('node', handler, limits, { ...options, tls });
+  const end = await serverFixture(handler, limits, { ...options, tls });
   t.after(() => end[Symbol.asyncDispose]());
   return end;
 }

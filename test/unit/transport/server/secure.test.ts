@@ -1,4 +1,4 @@
-/** HTTP/1.1 and HTTP/2 over TLS, by clients that other people wrote. The lean server has neither. */
+/** HTTP/1.1 and HTTP/2 over TLS, by clients that other people wrote. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpsRequest } from 'node:https';

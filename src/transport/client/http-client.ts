@@ -1,0 +1,72 @@
+/** The client over undici: one pool for each origin and way to it, and a handler object for each call. */
+import type { Dispatcher } from 'undici';
+import { DeadlineTimer } from '../../lib/deadline-timer.ts';
+import type { CallHandle, ClientTransport, Destination, OutgoingRequest, ResponseListener } from '../client.ts';
+import { HttpCall } from './call.ts';
+import { openUpstreamPool, type UpstreamPool } from './pool.ts';
+import { isSendable } from './sendable.ts';
+
+/** What is derived from a destination once. */
+interface Prepared {
+  readonly connectMs: number;
+  readonly pool: UpstreamPool;
+  /** Flat: name, value, name, value. Null where it cannot be sent. */
+  readonly headers: string[] | null;
+}
+
+export class HttpClient implements ClientTransport {
+  readonly #deadlines = new DeadlineTimer<HttpCall>();
+  readonly #pools = new Map<string, UpstreamPool>();
+  #prepared = new WeakMap<Destination, Prepared>();
+
+  send({ destination, body, timeouts }: OutgoingRequest, listener: ResponseListener): CallHandle {
+    const { pool, headers } = this.#prepare(destination, timeouts.connectMs);
+    const options: Dispatcher.DispatchOptions = {
+      origin: destination.origin,
+      path: destination.path,
+      method: 'POST',
+      headers: headers ?? [],
+      ...(Buffer.isBuffer(body) ? { body } : inPieces(headers ?? [], body)),
+    };
+    const call = new HttpCall(listener, timeouts, this.#deadlines, pool, options);
+    if (headers === null) call.refuse('ERR_INVALID_CHAR');
+    else call.dispatch();
+    return call;
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    this.#prepared = new WeakMap();
+    await Promise.all(pools.map(({ dispatcher }) => dispatcher.destroy()));
+  }
+
+  #prepare(destination: Destination, connectMs: number): Prepared {
+    const known = this.#prepared.get(destination);
+    if (known?.connectMs === connectMs) return known;
+    const headers = isSendable(destination) ? Object.entries(destination.headers).flat() : null;
+    const prepared = { connectMs, pool: this.#pool(destination, connectMs), headers };
+    this.#prepared.set(destination, prepared);
+    return prepared;
+  }
+
+  #pool({ origin, network }: Destination, connectMs: number): UpstreamPool {
+    const name = JSON.stringify([origin, connectMs, network]);
+    let pool = this.#pools.get(name);
+    if (!pool) {
+      pool = openUpstreamPool(origin, network, connectMs);
+      this.#pools.set(name, pool);
+    }
+    return pool;
+  }
+}
+
+/**
+ * undici writes an iterable of buffers piece by piece; its type does not say so. For 200 KB this saves 90 of 150 us against
+ * `Buffer.concat` (measured apart, 27258a1).
+ */
+function inPieces(headers: string[], pieces: readonly Buffer[]): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+  let bytes = 0;
+  for (const piece of pieces) bytes += piece.length;
+  return { headers: [...headers, 'content-length', String(bytes)], body: pieces as unknown as Buffer };
+}

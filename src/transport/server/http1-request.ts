@@ -1,0 +1,141 @@
+/** A request as `node:http` has parsed it, and the way to its content. */
+import { IncomingMessage, type ServerResponse as OutgoingMessage } from 'node:http';
+import { Http1Error } from '../errors.ts';
+import type { BodySink, IncomingRequest } from '../server.ts';
+import { isTrailerName } from '../trailer.ts';
+import type { HeaderList } from './header-list.ts';
+import { contentBytesOf, RequestHead } from './request-head.ts';
+
+/** Node's own object, which knows the request that it is part of: its listeners need no closures. */
+export class Http1Message extends IncomingMessage {
+  request: Http1Request | null = null;
+}
+
+/** The connection, as its request sees it. */
+export interface RequestOwner {
+  /** The trailer of a request is malformed. */
+  contentRefused(error: Http1Error): void;
+  /** So many bytes of content were dropped. */
+  contentDropped(bytes: number): void;
+}
+
+export class Http1Request implements IncomingRequest {
+  readonly head: RequestHead;
+  readonly message: Http1Message;
+  readonly #outgoing: OutgoingMessage;
+  readonly #owner: RequestOwner;
+  #sink: BodySink | null = null;
+  /** Whether somebody may still ask for the content. */
+  #wanted = true;
+  #flowing = false;
+  #continued = false;
+  #droppedBytes = 0;
+
+  constructor(head: RequestHead, message: Http1Message, outgoing: OutgoingMessage, owner: RequestOwner) {
+    this.head = head;
+    this.message = message;
+    this.#outgoing = outgoing;
+    this.#owner = owner;
+    message.request = this;
+  }
+
+  get method(): string {
+    return this.head.method;
+  }
+
+  get target(): string {
+    return this.head.target;
+  }
+
+  get headers(): HeaderList {
+    return this.head.headers;
+  }
+
+  get contentBytes(): number | null {
+    return contentBytesOf(this.head.framing);
+  }
+
+  get remoteAddress(): string {
+    return this.message.socket.remoteAddress ?? '';
+  }
+
+  /** Whether all of it has been parsed. Node says so of a request without content a moment later. */
+  get received(): boolean {
+    return this.head.framing === null || this.message.complete;
+  }
+
+  /** The client waits with its content for a `100 Continue` that it has not been sent. */
+  get awaitsContinue(): boolean {
+    return this.head.framing !== null && this.head.expectsContinue && !this.#continued;
+  }
+
+  readBody(sink: BodySink): void {
+    if (!this.#wanted) {
+      sink.onAborted();
+      return;
+    }
+    if (this.head.framing === null) {
+      sink.onEnd();
+      return;
+    }
+    this.#sink = sink;
+    if (this.awaitsContinue) {
+      this.#continued = true;
+      this.#outgoing.writeContinue();
+    }
+    this.#flow();
+  }
+
+  /** Nothing of the content reaches anybody from now on. */
+  abort(): void {
+    this.#wanted = false;
+    const sink = this.#sink;
+    this.#sink = null;
+    sink?.onAborted();
+  }
+
+  /** Reads the rest of the content, which nobody wants, so that the next request can be read. */
+  discard(): void {
+    if (!this.received) this.#flow();
+  }
+
+  pieceReceived(piece: Buffer): void {
+    if (this.#sink !== null) this.#sink.onData(piece);
+    else {
+      this.#droppedBytes += piece.length;
+      this.#owner.contentDropped(this.#droppedBytes);
+    }
+  }
+
+  bodyReceived(): void {
+    if (!this.message.rawTrailers.every((text, at) => at % 2 === 1 || isTrailerName(text))) {
+      this.#owner.contentRefused(new Http1Error('malformed', 'field that a trailer must not have'));
+      return;
+    }
+    const sink = this.#sink;
+    this.#sink = null;
+    sink?.onEnd();
+  }
+
+  #flow(): void {
+    if (this.#flowing) return;
+    this.#flowing = true;
+    this.message.on('data', onData);
+    this.message.on('end', onEnd);
+  }
+}
+
+/** Throws an Http1Error. */
+export function headOf(message: Http1Message, headerCountMax: number): RequestHead {
+  const { method = '', url = '', rawHeaders, httpVersionMajor, httpVersionMinor } = message;
+  if (httpVersionMajor !== 1 || httpVersionMinor > 1) throw new Http1Error('malformed', 'unsupported HTTP version');
+  return new RequestHead(method, url, httpVersionMinor === 0, rawHeaders, headerCountMax);
+}
+
+function onData(this: Http1Message, piece: Buffer): void {
+  this.request?.pieceReceived(piece);
+}
+
+function onEnd(this: Http1Message): void {
+  this.request?.bodyReceived();
+}

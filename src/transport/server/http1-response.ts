@@ -1,0 +1,144 @@
+/** The response to one request over HTTP/1.1, written through `node:http` in as few writes as it allows. */
+import type { ServerResponse as OutgoingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { RawHeaders, ServerResponse } from '../server.ts';
+import type { Http1Request } from './http1-request.ts';
+
+/** The connection, as its response sees it. */
+export interface ResponseOwner {
+  readonly socket: Socket;
+  /** The value of the Keep-Alive header. */
+  readonly keepAlive: string;
+  /**
+   * Whether the connection is used again after this response; not possible where only the close ends it. Asked once,
+   * when its head is written, and kept to.
+   */
+  keepsAlive(framed: boolean): boolean;
+  /** The response is complete. */
+  responseEnded(): void;
+}
+
+/** One per request. */
+export class Http1Response implements ServerResponse {
+  readonly #outgoing: OutgoingMessage;
+  readonly #owner: ResponseOwner;
+  readonly #http10: boolean;
+  #phase: 'open' | 'streaming' | 'ended' = 'open';
+  #protocol: string | null = null;
+  #closed = false;
+  #onClose: (() => void) | null = null;
+  #onDrain: (() => void) | null = null;
+
+  constructor(outgoing: OutgoingMessage, request: Http1Request, owner: ResponseOwner) {
+    this.#outgoing = outgoing;
+    this.#owner = owner;
+    this.#http10 = request.head.http10;
+  }
+
+  get headersSent(): boolean {
+    return this.#phase !== 'open';
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get ended(): boolean {
+    return this.#phase === 'ended';
+  }
+
+  /** Whether only the close of the connection ends it, and has not yet. */
+  get endsWithClose(): boolean {
+    return this.#http10 && this.#phase === 'streaming';
+  }
+
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+    if (this.#closed) listener();
+  }
+
+  onDrain(listener: () => void): void {
+    if (this.#onDrain === null) this.#outgoing.once('drain', () => this.#drained());
+    this.#onDrain = listener;
+  }
+
+  requireUpgrade(protocol: string): void {
+    this.#protocol = protocol;
+  }
+
+  send(status: number, headers: RawHeaders, content: Uint8Array): void {
+    if (this.#phase !== 'open') return;
+    headers.push('content-length', content.byteLength);
+    this.#writeHead(status, headers, true);
+    this.#phase = 'ended';
+    this.#outgoing.end(content);
+    this.#owner.responseEnded();
+  }
+
+  writeHead(status: number, headers: RawHeaders): void {
+    if (this.#phase !== 'open') return;
+    this.#writeHead(status, headers, !this.#http10);
+    this.#phase = 'streaming';
+  }
+
+  flushHeaders(): void {
+    if (this.#phase === 'streaming') this.#outgoing.flushHeaders();
+  }
+
+  write(bytes: Buffer): boolean {
+    if (this.#phase !== 'streaming' || bytes.length === 0) return true;
+    return this.#outgoing.write(bytes);
+  }
+
+  end(bytes: Uint8Array, lingerMs?: number): void {
+    if (this.#phase !== 'streaming') return;
+    this.#phase = 'ended';
+    this.#outgoing.end(bytes);
+    // Mostly all of it has been taken at once.
+    if (lingerMs !== undefined && !this.#outgoing.writableFinished) this.#destroyUnlessTaken(lingerMs);
+    this.#owner.responseEnded();
+  }
+
+  destroy(): void {
+    // After its end the connection belongs to the next request.
+    if (this.#phase === 'ended') return;
+    const { socket } = this.#owner;
+    // Where only the close ends a response, an orderly one would make it look complete.
+    if (this.endsWithClose) socket.resetAndDestroy();
+    else socket.destroy();
+  }
+
+  /** Called by the connection when the client has closed it. */
+  connectionClosed(): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
+    this.#closed = true;
+    this.#onClose?.();
+  }
+
+  #writeHead(status: number, headers: RawHeaders, framed: boolean): void {
+    const keeps = this.#owner.keepsAlive(framed);
+    if (this.#protocol !== null) {
+      headers.push('Upgrade', this.#protocol, 'Connection', keeps ? 'Upgrade' : 'Upgrade, close');
+    } else if (keeps) headers.push('Connection', 'keep-alive', 'Keep-Alive', this.#owner.keepAlive);
+    else this.#outgoing.shouldKeepAlive = false;
+    this.#outgoing.writeHead(status, headers);
+  }
+
+  #destroyUnlessTaken(lingerMs: number): void {
+    const { socket } = this.#owner;
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    const stop = (): void => clearTimeout(timer);
+    socket.once('close', stop);
+    this.#outgoing.once('finish', () => {
+      socket.off('close', stop);
+      stop();
+    });
+  }
+
+  #drained(): void {
+    const listener = this.#onDrain;
+    this.#onDrain = null;
+    listener?.();
+  }
+}
