@@ -1,4 +1,5 @@
 /** The part of the config file about alerts. */
+import type { Static } from 'typebox';
 import type { AlertPolicy, ConfiguredWebhook } from '../core/policy.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { joinPath } from '../lib/schema-errors.ts';
@@ -84,26 +85,13 @@ export const AlertsSchema = Type.Optional(
   ),
 );
 
-export interface FileAlerts {
-  readonly webhooks?: readonly {
-    readonly name: string;
-    readonly url: string;
-    readonly secret: string;
-    readonly types?: readonly string[];
-  }[];
-  readonly command?: readonly string[];
-  readonly allow_private?: boolean;
-  readonly accounts_allow_private?: boolean;
-  readonly ca?: string;
-}
-
 export interface ReadAlerts {
   readonly policy: AlertPolicy | null;
   readonly problems: readonly Problem[];
 }
 
 export function readAlerts(
-  file: FileAlerts | undefined,
+  file: Static<typeof AlertsSchema> | undefined,
   { env, secrets, allowExec }: { readonly env: Environment; readonly secrets: Secrets; readonly allowExec: boolean },
 ): ReadAlerts {
   if (file === undefined) return { policy: null, problems: [] };

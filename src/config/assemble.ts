@@ -6,9 +6,9 @@ import {
   type Provider,
   type ProviderFactory,
   type ProviderKind,
-  type Timeouts,
+  TIMEOUTS,
 } from '../core/provider.ts';
-import { DEFAULT_TIMEOUTS, KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
+import { KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
 import { pricingFromUsd, publishedUsd, type UsdModifiers, type UsdPricing } from './pricing.ts';
 import type { FileProvider } from './schema.ts';
 
@@ -44,7 +44,7 @@ export function assembleProvider(
     baseUrl,
     apiKeys: provider.api_keys ?? (provider.api_key === undefined ? [] : [provider.api_key]),
     formats: provider.formats ?? host?.formats ?? row.assumedFormats,
-    timeouts: timeoutsOf(provider.timeouts),
+    timeouts: TIMEOUTS.read(provider.timeouts),
     network,
     headers: Object.fromEntries(
       Object.entries(provider.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value]),
@@ -60,19 +60,6 @@ export function assembleProvider(
     forwardsTraceparent: provider.forward_traceparent ?? false,
     circuitBreaker: provider.circuit_breaker ?? true,
   };
-}
-
-function timeoutsOf(seconds: FileProvider['timeouts'] = {}): Timeouts {
-  return {
-    connectMs: milliseconds(seconds.connect, DEFAULT_TIMEOUTS.connectMs),
-    firstByteMs: milliseconds(seconds.first_byte, DEFAULT_TIMEOUTS.firstByteMs),
-    idleMs: milliseconds(seconds.idle, DEFAULT_TIMEOUTS.idleMs),
-    totalMs: milliseconds(seconds.total, DEFAULT_TIMEOUTS.totalMs),
-  };
-}
-
-export function milliseconds(seconds: number | undefined, fallbackMs: number): number {
-  return seconds === undefined ? fallbackMs : Math.round(seconds * 1000);
 }
 
 export interface ModelParts {

@@ -1,7 +1,8 @@
 /** The frozen configuration of a process, from the environment and the config file. */
 import type { ForwardingHeader } from '../core/client-address.ts';
-import type { Policy } from '../core/policy.ts';
+import type { Policy, USAGE_RECORDS } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
+import type { Values } from '../lib/setting-rows.ts';
 import type { OidcSettings } from './oidc.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -61,7 +62,7 @@ export interface Settings {
 }
 
 /** From the config file; can change while the process runs. */
-export interface Config extends Policy {
+export interface Config extends Policy, Values<typeof USAGE_RECORDS> {
   /** Null: plain HTTP. Named by the environment or the file. */
   readonly tls: TlsFiles | null;
   /** Files that the config file or a `*_FILE` variable names and that were read with it. */
@@ -72,6 +73,4 @@ export interface Config extends Policy {
   readonly sandbox: boolean;
   /** Whether providers are asked for their model lists. */
   readonly modelLists: boolean;
-  /** How long usage records are kept; null keeps them for ever. */
-  readonly usageKeepMs: number | null;
 }

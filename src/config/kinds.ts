@@ -1,6 +1,6 @@
 /** What is known about providers without configuration: a row per kind, and a row per well-known host. */
 import type { Format } from '../core/endpoints.ts';
-import type { Provider, ProviderKind, Timeouts } from '../core/provider.ts';
+import type { Provider, ProviderKind } from '../core/provider.ts';
 import type { ListPrices } from './model-list.ts';
 
 export interface Kind {
@@ -203,14 +203,6 @@ export const LOCAL_SERVERS: readonly { readonly name: string; readonly baseUrl: 
   { name: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1' },
   { name: 'vllm', baseUrl: 'http://127.0.0.1:8000/v1' },
 ];
-
-/** Unstreamed answers of reasoning models arrive in one piece after minutes, hence the long first-byte time-out. */
-export const DEFAULT_TIMEOUTS: Timeouts = {
-  connectMs: 5_000,
-  firstByteMs: 300_000,
-  idleMs: 120_000,
-  totalMs: 600_000,
-};
 
 export function knownHostOf(baseUrl: string): KnownHost | undefined {
   return URL.canParse(baseUrl) ? HOSTS_BY_NAME.get(new URL(baseUrl).host) : undefined;

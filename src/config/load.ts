@@ -2,13 +2,21 @@
 
 import { readFile, stat } from 'node:fs/promises';
 import type { Model } from '../core/model.ts';
-import type { Limits, Routing, StreamSettings } from '../core/policy.ts';
+import {
+  AUDIT,
+  LIMITS,
+  REQUEST_LOG,
+  RESPONSES,
+  ROUTING,
+  type Routing,
+  SINGLE,
+  STREAMS,
+  USAGE_RECORDS,
+} from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { readAlerts } from './alerts.ts';
-import { milliseconds } from './assemble.ts';
-import { auditEveryMs } from './audit.ts';
 import { buildCatalog } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
@@ -16,15 +24,10 @@ import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadNetworks } from './network.ts';
 import { loadPackages } from './package.ts';
 import { ConfigError, configError, type Problem } from './problem.ts';
-import { requestLogOf } from './request-log.ts';
-import { responseStorageOf } from './response-storage.ts';
 import { sandboxModels, sandboxProviders } from './sandbox.ts';
 import { FILE_BYTES_MAX, type FileConfig } from './schema.ts';
 import { Secrets } from './secrets.ts';
 import type { Environment } from './settings.ts';
-import { usageKeepMs } from './usage-records.ts';
-
-const MIB = 1024 * 1024;
 
 export interface LoadOptions {
   readonly settings: Settings;
@@ -97,7 +100,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     for (const provider of built.providers) providers.set(provider.name, provider);
     for (const model of built.models) models.set(model.id, model);
   }
-  const limits = limitsOf(file);
+  const limits = LIMITS.read(file.limits);
   if (limits.headersTimeoutMs > limits.bodyTimeoutMs) {
     const message = `must not be longer than limits.body_timeout (${limits.bodyTimeoutMs / 1000})`;
     problems.push({ path: 'limits.headers_timeout', message });
@@ -115,17 +118,14 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     secrets,
     limits,
     usdPerCredit,
-    streams: streamsOf(file),
-    holds: file.holds ?? 'elastic',
-    elasticKeys: file.elastic_keys ?? [],
     routing,
-    responses: responseStorageOf(file.responses),
-    requestLog: requestLogOf(file.request_log),
-    accessLog: file.access_log ?? true,
-    accountPage: file.account_page ?? false,
-    usageKeepMs: usageKeepMs(file.usage),
+    streams: STREAMS.read(file.streams),
+    responses: RESPONSES.read(file.responses),
+    requestLog: REQUEST_LOG.read(file.request_log),
     alerts: alerts.policy,
-    auditEveryMs: auditEveryMs(file.audit),
+    ...SINGLE.read(file),
+    ...USAGE_RECORDS.read(file.usage),
+    ...AUDIT.read(file.audit),
   });
 }
 
@@ -182,44 +182,10 @@ function duplicates(
   return problems;
 }
 
-function limitsOf({ limits = {} }: FileConfig): Limits {
-  return {
-    bodyBytes: limits.body_bytes ?? 32 * MIB,
-    jsonValues: limits.json_values ?? 100_000,
-    replyBytes: limits.reply_bytes ?? MIB,
-    replyBufferBytes: limits.reply_buffer_bytes ?? 256 * MIB,
-    settleWaitMs: milliseconds(limits.settle_wait, 30_000),
-    countWaitMs: milliseconds(limits.count_wait, 5_000),
-    preStopMs: milliseconds(limits.pre_stop, 5_000),
-    drainMs: milliseconds(limits.drain, 30_000),
-    headersTimeoutMs: milliseconds(limits.headers_timeout, 20_000),
-    bodyTimeoutMs: milliseconds(limits.body_timeout, 120_000),
-    // Longer than the idle time of the usual load balancers, which must be the ones to close.
-    keepAliveTimeoutMs: milliseconds(limits.keep_alive_timeout, 75_000),
-    headerBytes: limits.header_bytes ?? 32 * 1024,
-    headerCount: limits.header_count ?? 200,
-    connections: limits.connections ?? null,
-    connectionsPerAddress: limits.connections_per_address ?? null,
-  };
-}
-
-function streamsOf({ streams = {} }: FileConfig): StreamSettings {
-  return {
-    totalMs: milliseconds(streams.total, 300_000),
-    keepAliveMs: milliseconds(streams.keep_alive, 10_000),
-    headersWaitMs: milliseconds(streams.headers_wait, 15_000),
-    holdWaitMs: milliseconds(streams.hold_wait, 10_000),
-  };
-}
-
-function routingOf({ routing = {}, models = [] }: FileConfig): Routing {
+function routingOf({ routing, models = [] }: FileConfig): Routing {
   const weighted = models.some(({ targets = [] }) => targets.some(({ weight }) => weight !== undefined));
-  return {
-    order: routing.order ?? (weighted ? 'weighted' : 'listed'),
-    maxAttempts: routing.max_attempts ?? 3,
-    attemptBudgetMs: milliseconds(routing.attempt_budget, 30_000),
-    cacheAffinity: routing.cache_affinity ?? true,
-  };
+  const read = ROUTING.read(routing);
+  return weighted && routing?.order === undefined ? { ...read, order: 'weighted' } : read;
 }
 
 /** Deeply; the maps themselves are read-only by their type. */

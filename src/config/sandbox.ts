@@ -1,8 +1,7 @@
 /** The catalog of the built-in simulated upstream: two providers and three models, public and clearly labelled. */
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Source, Target } from '../core/model.ts';
-import { PLAIN_NETWORK, type Provider } from '../core/provider.ts';
-import { DEFAULT_TIMEOUTS } from './kinds.ts';
+import { DEFAULT_TIMEOUTS, PLAIN_NETWORK, type Provider } from '../core/provider.ts';
 import { pricingFromUsd, publishedUsd } from './pricing.ts';
 
 /** 2026-01-01, so that the listing does not change from start to start. */

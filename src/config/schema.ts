@@ -1,43 +1,21 @@
 /** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
 import type { Static } from 'typebox';
+import { AUDIT, LIMITS, REQUEST_LOG, RESPONSES, ROUTING, SINGLE, STREAMS, USAGE_RECORDS } from '../core/policy.ts';
+import { TIMEOUTS } from '../core/provider.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { AlertsSchema } from './alerts.ts';
-import { AuditSchema } from './audit.ts';
 import { FormatName, ModelSchema, ProviderName, type TargetSchema } from './model-schema.ts';
 import { HostedTools, Markup, Multipliers } from './price-schema.ts';
-import { RequestLogSchema } from './request-log.ts';
-import { ResponseStorageSchema } from './response-storage.ts';
 import { closed, text } from './schema-parts.ts';
-import { UsageRecordsSchema } from './usage-records.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
-
-function seconds(description: string, maximum = 3600, minimum = 0.001) {
-  return Type.Optional(Type.Number({ minimum, maximum, description: `${description} In seconds.` }));
-}
-
-function bytes(description: string, maximum: number) {
-  return Type.Optional(Type.Integer({ minimum: 1024, maximum, description: `${description} In bytes.` }));
-}
-
-const GIB = 1024 ** 3;
 
 const Secret = text(
   '^[!-~]{1,4096}$',
   'printable ASCII characters without spaces',
   'A credential of the provider, best taken from the environment.',
 );
-const TimeoutsSchema = Type.Object(
-  {
-    connect: seconds('To open a connection. Default 5.', 300),
-    first_byte: seconds('From sending the request to the first byte of the answer. Default 300.'),
-    idle: seconds('Between two bytes of an answer. Default 120.'),
-    total: seconds('A whole unstreamed exchange. Default 600.'),
-  },
-  closed,
-);
-
 const PEM_FILE = { minLength: 1, maxLength: 4096 };
 
 const ProviderSchema = Type.Object(
@@ -80,7 +58,7 @@ const ProviderSchema = Type.Object(
         description: 'The formats that it supports natively. Default: by its kind and address.',
       }),
     ),
-    timeouts: Type.Optional(TimeoutsSchema),
+    timeouts: TIMEOUTS.schema,
     proxy: Type.Optional(
       text(
         '^(none|https?://[^\\s?#]+|\\$\\{.+)$',
@@ -201,122 +179,18 @@ export const FileSchema = Type.Object(
         },
       ),
     ),
-    holds: Type.Optional(
-      Type.Enum(['full', 'elastic'], {
-        description:
-          'elastic: streams whose billed output can all be seen hold a part, extended as the answer grows. full: the worst case is held at once. Default: elastic.',
-      }),
-    ),
-    elastic_keys: Type.Optional(
-      Type.Array(Type.String({ minLength: 1 }), {
-        description: 'Ids of keys whose streams have elastic holds, regardless of `holds`.',
-      }),
-    ),
-    limits: Type.Optional(
-      Type.Object(
-        {
-          body_bytes: bytes('The largest request body. Default 32 MiB.', GIB),
-          json_values: Type.Optional(
-            Type.Integer({
-              minimum: 1000,
-              maximum: 100_000_000,
-              description:
-                'Values in the JSON of one request body: members of objects and elements of arrays at every depth. Default 100000.',
-            }),
-          ),
-          reply_bytes: bytes('The largest answer kept for an idempotent repeat. Default 1 MiB.', GIB),
-          reply_buffer_bytes: bytes('All such answers of a process while they run. Default 256 MiB.', 1024 * GIB),
-          settle_wait: seconds('How long the last byte waits for the charge to be stored. Default 30.', 300),
-          count_wait: seconds(
-            'How long a request waits for the exact count of its prompt, where the answer depends on it; after it, a 503. Default 5.',
-            300,
-          ),
-          pre_stop: seconds(
-            'How long new requests are still served after SIGTERM while /readyz is a 503 already, so that load balancers notice. Default 5.',
-            3600,
-            0,
-          ),
-          drain: seconds('How long running requests may continue after a stop signal. Default 30.', 3600, 0),
-          connections: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 1_000_000,
-              description:
-                'Connections of clients that a process serves at the same time. Default: what its limit of open files leaves when each needs one more to a provider.',
-            }),
-          ),
-          connections_per_address: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 1_000_000,
-              description:
-                'Connections of one client address (of IPv6: 64 bits of it) that a process serves at the same time; those of trusted proxies are not counted. Default: no limit but that of all.',
-            }),
-          ),
-          header_bytes: bytes('The request line and the headers of a request together. Default 32 KiB.', 1024 * 1024),
-          header_count: Type.Optional(
-            Type.Integer({ minimum: 10, maximum: 2000, description: 'Headers of a request. Default 200.' }),
-          ),
-          keep_alive_timeout: seconds('How long a connection without a request is kept open. Default 75.'),
-          headers_timeout: seconds('For a client to send the headers of a request. Default 20.', 300),
-          body_timeout: seconds('For a client to send a request, headers and body. Default 120.'),
-        },
-        closed,
-      ),
-    ),
-    streams: Type.Optional(
-      Type.Object(
-        {
-          total: seconds('From acceptance to the end of a stream. Default and most: 300.', 300),
-          keep_alive: seconds('Silence after which a keep-alive is sent; 0: never. Default 10.', 300, 0),
-          hold_wait: seconds(
-            'How long a stream waits for other requests when their holds keep its own from growing. Default 10.',
-            60,
-            0,
-          ),
-          headers_wait: seconds(
-            'How long the 200 waits for the first event once the provider has accepted. Default 15.',
-            300,
-          ),
-        },
-        closed,
-      ),
-    ),
-    responses: ResponseStorageSchema,
-    request_log: RequestLogSchema,
-    access_log: Type.Optional(
-      Type.Boolean({
-        description: "Whether each request is a line of the process's log, at the level info. Default: true.",
-      }),
-    ),
-    account_page: Type.Optional(
-      Type.Boolean({
-        description: 'Whether key holders can look at their own key in a browser, at /account. Default: false.',
-      }),
-    ),
-    usage: UsageRecordsSchema,
+    holds: SINGLE.properties.holds,
+    elastic_keys: SINGLE.properties.elastic_keys,
+    limits: LIMITS.schema,
+    streams: STREAMS.schema,
+    responses: RESPONSES.schema,
+    request_log: REQUEST_LOG.schema,
+    access_log: SINGLE.properties.access_log,
+    account_page: SINGLE.properties.account_page,
+    usage: USAGE_RECORDS.schema,
     alerts: AlertsSchema,
-    audit: AuditSchema,
-    routing: Type.Optional(
-      Type.Object(
-        {
-          order: Type.Optional(
-            Type.Enum(['listed', 'weighted', 'least-latency'], {
-              description: 'Default: weighted when a target has a weight, else listed.',
-            }),
-          ),
-          cache_affinity: Type.Optional(
-            Type.Boolean({
-              description:
-                'Whether the requests of a conversation go to the same target and credential, where the provider has its prompt cached. Default: true.',
-            }),
-          ),
-          max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, description: 'Default 3.' })),
-          attempt_budget: seconds('The time for all attempts before the first byte to the client. Default 30.', 600),
-        },
-        closed,
-      ),
-    ),
+    audit: AUDIT.schema,
+    routing: ROUTING.schema,
   },
   { ...closed, title: 'Model Gateway configuration' },
 );

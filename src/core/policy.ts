@@ -1,68 +1,215 @@
-/** What the operator decided about limits, streams and routing; one value per process, replaced as a whole on reload. */
+/**
+ * What the operator decided about limits, streams and routing; one value per process, replaced as a whole on reload. A row is
+ * all that a setting of the config file needs: its description, its bounds, its default and its name in the program.
+ */
+import { Type } from '../lib/schema-builder.ts';
+import { bytes, count, duration, flag, seconds, section, setting, type Values } from '../lib/setting-rows.ts';
+import { DAY_MS, HOUR_MS } from './time.ts';
 
-export interface Limits {
-  readonly bodyBytes: number;
-  /** Values in the JSON of one body, at every depth. */
-  readonly jsonValues: number;
-  readonly replyBytes: number;
-  /** The process's budget for buffers of replies that are kept for idempotent replay. */
-  readonly replyBufferBytes: number;
-  readonly settleWaitMs: number;
-  /** For an exact count of a prompt, where the answer depends on it. */
-  readonly countWaitMs: number;
-  /** How long a gateway that was told to stop says so at `/readyz` before it takes no new work. */
-  readonly preStopMs: number;
-  readonly drainMs: number;
-  /** How long a client may take to send the headers of a request, and to send all of it. */
-  readonly headersTimeoutMs: number;
-  readonly bodyTimeoutMs: number;
-  /** How long a connection without a request is kept. */
-  readonly keepAliveTimeoutMs: number;
-  readonly headerBytes: number;
-  readonly headerCount: number;
-  /** Null: what the limit of open files leaves. */
-  readonly connections: number | null;
-  /** Null: as many as there may be in all. */
-  readonly connectionsPerAddress: number | null;
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+const ANY_COUNT = { minimum: 1, maximum: 1_000_000 };
+
+function limitOfBytes<Field extends string>(field: Field, description: string, fallback: number, maximum: number) {
+  return bytes(field, description, fallback, { minimum: 1024, maximum }, ' In bytes.');
 }
 
-export interface StreamSettings {
-  /** Total time of a stream, from acceptance. */
-  readonly totalMs: number;
-  /** Keep-alives after this much silence; 0 switches them off. */
-  readonly keepAliveMs: number;
-  /** After the provider's 2xx headers without an event: then the 200 is sent and keep-alives begin. */
-  readonly headersWaitMs: number;
-  /** How long a stream that has outrun its hold waits for other requests' holds to end, before it is ended itself. */
-  readonly holdWaitMs: number;
-}
+export const LIMITS = section({
+  body_bytes: limitOfBytes('bodyBytes', 'The largest request body.', 32 * MIB, GIB),
+  json_values: count(
+    'jsonValues',
+    'Values in the JSON of one request body: members of objects and elements of arrays at every depth.',
+    100_000,
+    { minimum: 1000, maximum: 100_000_000 },
+  ),
+  reply_bytes: limitOfBytes('replyBytes', 'The largest answer kept for an idempotent repeat.', MIB, GIB),
+  reply_buffer_bytes: limitOfBytes(
+    'replyBufferBytes',
+    'All such answers of a process while they run.',
+    256 * MIB,
+    1024 * GIB,
+  ),
+  settle_wait: seconds('settleWaitMs', 'How long the last byte waits for the charge to be stored.', 30, {
+    maximum: 300,
+  }),
+  count_wait: seconds(
+    'countWaitMs',
+    'How long a request waits for the exact count of its prompt, where the answer depends on it; after it, a 503.',
+    5,
+    { maximum: 300 },
+  ),
+  pre_stop: seconds(
+    'preStopMs',
+    'How long new requests are still served after SIGTERM while /readyz is a 503 already, so that load balancers notice.',
+    5,
+    { minimum: 0 },
+  ),
+  drain: seconds('drainMs', 'How long running requests may continue after a stop signal.', 30, { minimum: 0 }),
+  connections: setting(
+    'connections',
+    Type.Integer({
+      ...ANY_COUNT,
+      description:
+        'Connections of clients that a process serves at the same time. Default: what its limit of open files leaves when each needs one more to a provider.',
+    }),
+    (given) => given ?? null,
+  ),
+  connections_per_address: setting(
+    'connectionsPerAddress',
+    Type.Integer({
+      ...ANY_COUNT,
+      description:
+        'Connections of one client address (of IPv6: 64 bits of it) that a process serves at the same time; those of trusted proxies are not counted. Default: no limit but that of all.',
+    }),
+    (given) => given ?? null,
+  ),
+  header_bytes: limitOfBytes('headerBytes', 'The request line and the headers of a request together.', 32 * 1024, MIB),
+  header_count: count('headerCount', 'Headers of a request.', 200, { minimum: 10, maximum: 2000 }),
+  // Longer than the idle time of the usual load balancers, which must be the ones to close.
+  keep_alive_timeout: seconds('keepAliveTimeoutMs', 'How long a connection without a request is kept open.', 75),
+  headers_timeout: seconds('headersTimeoutMs', 'For a client to send the headers of a request.', 20, { maximum: 300 }),
+  body_timeout: seconds('bodyTimeoutMs', 'For a client to send a request, headers and body.', 120),
+});
+export type Limits = Values<typeof LIMITS>;
 
-export interface Routing {
-  /** How long all attempts before the first byte to the client may take together. */
-  readonly attemptBudgetMs: number;
-  readonly maxAttempts: number;
-  readonly order: 'listed' | 'weighted' | 'least-latency';
-  /** Whether the requests of a conversation go to the same target and credential while these are healthy. */
-  readonly cacheAffinity: boolean;
-}
+export const STREAMS = section({
+  total: setting(
+    'totalMs',
+    Type.Number({
+      minimum: 0.001,
+      maximum: 300,
+      description: 'From acceptance to the end of a stream. Default and most: 300. In seconds.',
+    }),
+    (given = 300) => Math.round(given * 1000),
+  ),
+  keep_alive: seconds('keepAliveMs', 'Silence after which a keep-alive is sent; 0: never.', 10, {
+    minimum: 0,
+    maximum: 300,
+  }),
+  hold_wait: seconds(
+    'holdWaitMs',
+    'How long a stream waits for other requests when their holds keep its own from growing.',
+    10,
+    { minimum: 0, maximum: 60 },
+  ),
+  headers_wait: seconds(
+    'headersWaitMs',
+    'How long the 200 waits for the first event once the provider has accepted.',
+    15,
+    { maximum: 300 },
+  ),
+});
+export type StreamSettings = Values<typeof STREAMS>;
 
-/** Responses that are kept for the keys that received them, so that later requests can refer to them. */
-export interface ResponseStorage {
-  readonly store: boolean;
-  /** Since they were last used. */
-  readonly keepMs: number;
-  /** The most that one of them may have, and all of a key together. */
-  readonly recordBytes: number;
-  readonly keyBytes: number;
-}
+export const ROUTING = section({
+  order: setting(
+    'order',
+    Type.Enum(['listed', 'weighted', 'least-latency'], {
+      description: 'Default: weighted when a target has a weight, else listed.',
+    }),
+    (given = 'listed') => given,
+  ),
+  cache_affinity: flag(
+    'cacheAffinity',
+    'Whether the requests of a conversation go to the same target and credential, where the provider has its prompt cached.',
+    true,
+  ),
+  max_attempts: count('maxAttempts', '', 3, { minimum: 1, maximum: 20 }),
+  attempt_budget: seconds('attemptBudgetMs', 'The time for all attempts before the first byte to the client.', 30, {
+    maximum: 600,
+  }),
+});
+export type Routing = Values<typeof ROUTING>;
 
-/** What is kept of every request. */
-export interface RequestLogPolicy {
-  readonly enabled: boolean;
-  readonly keepMs: number;
-  readonly maxBytes: number;
-  readonly clientAddress: boolean;
-}
+export const RESPONSES = section(
+  {
+    store: flag(
+      'store',
+      'Whether responses are kept, unless a request says `store: false`. false: `previous_response_id` and item references are refused.',
+      true,
+    ),
+    keep_hours: duration('keepMs', 'How long a response is kept after its last use.', 24, HOUR_MS, {
+      minimum: 0.001,
+      maximum: 24 * 365,
+    }),
+    record_bytes: bytes('recordBytes', 'The most that one response may have, with the input that was new in it.', MIB, {
+      minimum: 1024,
+      maximum: 16 * MIB,
+    }),
+    key_bytes: bytes('keyBytes', 'The most that all responses of a key may have; the oldest leave first.', 64 * MIB, {
+      minimum: 1024,
+      maximum: GIB,
+    }),
+  },
+  { description: 'Responses that the gateway keeps for the keys that received them.' },
+);
+export type ResponseStorage = Values<typeof RESPONSES>;
+
+export const REQUEST_LOG = section(
+  {
+    enabled: flag('enabled', 'Whether requests are logged.', true),
+    keep_days: duration('keepMs', 'How long a request is kept.', 30, DAY_MS, { minimum: 0.01, maximum: 3650 }),
+    max_bytes: bytes('maxBytes', 'The most that the log may take; the oldest requests leave first.', 2 * GIB, {
+      minimum: MIB,
+      maximum: 1024 ** 5,
+    }),
+    client_address: flag('clientAddress', 'Whether the address of the client is kept.', false),
+  },
+  { description: 'One record per request, without prompt and answer, for `gateway requests`.' },
+);
+export type RequestLogPolicy = Values<typeof REQUEST_LOG>;
+
+export const USAGE_RECORDS = section(
+  {
+    keep_days: setting(
+      'usageKeepMs',
+      Type.Number({
+        minimum: 1,
+        maximum: 36_500,
+        description:
+          'How long the usage record of each single request is kept. Usage reports and totals do not need it, and stay. Default: for ever.',
+      }),
+      (days) => (days === undefined ? null : Math.round(days * DAY_MS)),
+    ),
+  },
+  { description: 'The record of each request that was answered, from which usage reports are made.' },
+);
+
+export const AUDIT = section(
+  {
+    every_hours: setting(
+      'auditEveryMs',
+      Type.Number({
+        minimum: 0,
+        maximum: 24 * 366,
+        description: 'How often every balance is computed again from its entries; 0: only on request. Default 24.',
+      }),
+      (hours = 24) => (hours === 0 ? null : Math.max(1, Math.round(hours * HOUR_MS))),
+    ),
+  },
+  { description: 'The audit of the ledger. One of the gateways on a database runs it, beside requests.' },
+);
+
+/** What stands in the file by itself. */
+export const SINGLE = section({
+  holds: setting(
+    'holds',
+    Type.Enum(['full', 'elastic'], {
+      description:
+        'elastic: streams whose billed output can all be seen hold a part, extended as the answer grows. full: the worst case is held at once. Default: elastic.',
+    }),
+    (given = 'elastic') => given,
+  ),
+  elastic_keys: setting(
+    'elasticKeys',
+    Type.Array(Type.String({ minLength: 1 }), {
+      description: 'Ids of keys whose streams have elastic holds, regardless of `holds`.',
+    }),
+    (given: readonly string[] = []) => given,
+  ),
+  access_log: flag('accessLog', "Whether each request is a line of the process's log, at the level info.", true),
+  account_page: flag('accountPage', 'Whether key holders can look at their own key in a browser, at /account.', false),
+});
 
 /** Who is told of what, without asking. */
 export interface AlertPolicy {
@@ -87,22 +234,13 @@ export interface ConfiguredWebhook {
   readonly types: readonly string[] | null;
 }
 
-export interface Policy {
+export interface Policy extends Values<typeof SINGLE>, Values<typeof AUDIT> {
   readonly limits: Limits;
   readonly usdPerCredit: number;
   readonly streams: StreamSettings;
-  readonly holds: 'full' | 'elastic';
-  /** Ids of keys whose streams have elastic holds whatever `holds` says. */
-  readonly elasticKeys: readonly string[];
   readonly routing: Routing;
   readonly responses: ResponseStorage;
   readonly requestLog: RequestLogPolicy;
-  /** Whether each request is a line of the process's log. */
-  readonly accessLog: boolean;
   /** Null: nothing is watched. */
   readonly alerts: AlertPolicy | null;
-  /** How often the ledger is audited; null: only on request. */
-  readonly auditEveryMs: number | null;
-  /** Whether key holders can look at their own key in a browser, at `/account`. */
-  readonly accountPage: boolean;
 }

@@ -1,18 +1,20 @@
 /** An upstream account, and the catalog: everything the configuration says about where requests can go. */
+import { seconds, section, type Values } from '../lib/setting-rows.ts';
 import type { Format } from './endpoints.ts';
 import type { Model } from './model.ts';
 
 export type ProviderKind = 'openai' | 'azure' | 'anthropic' | 'ai-sdk';
 
-export interface Timeouts {
-  readonly connectMs: number;
-  /** From the request's dispatch to the first byte of the provider's answer. */
-  readonly firstByteMs: number;
-  /** Between two bytes of the provider's answer. */
-  readonly idleMs: number;
-  /** From acceptance to the end of an unstreamed exchange; streams end after five minutes at the latest. */
-  readonly totalMs: number;
-}
+export const TIMEOUTS = section({
+  connect: seconds('connectMs', 'To open a connection.', 5, { maximum: 300 }),
+  // Unstreamed answers of reasoning models arrive in one piece after minutes.
+  first_byte: seconds('firstByteMs', 'From sending the request to the first byte of the answer.', 300),
+  idle: seconds('idleMs', 'Between two bytes of an answer.', 120),
+  // Streams end after five minutes at the latest.
+  total: seconds('totalMs', 'A whole unstreamed exchange.', 600),
+});
+export type Timeouts = Values<typeof TIMEOUTS>;
+export const DEFAULT_TIMEOUTS = TIMEOUTS.read();
 
 /** How connections to a provider are made. */
 export interface Network {

@@ -40,7 +40,7 @@ export interface AppOptions {
 
 /** What is served beside the endpoints, to browsers. */
 export interface Pages {
-  serve(request: IncomingRequest, response: ServerResponse, path: string, origin: string | null): boolean;
+  serve(request: IncomingRequest, response: ServerResponse, path: string, origin: string | null): Promise<boolean>;
 }
 
 const DRAINING = 'The gateway is shutting down and accepts no new work. Retry on another one.';
@@ -66,9 +66,15 @@ export function requestHandler(options: AppOptions): RequestHandler {
     const handler = (routes.get(path) ?? parameterisedRoute(routes, path))?.get(request.method) ?? elsewhere;
     handler(request, response);
   };
-  const elsewhere: Handler = (request, response) => {
-    const served = options.pages?.serve(request, response, pathOf(request), requestOrigin(request, options.secure));
-    if (served !== true) refuseRoute(options, request, response);
+  const elsewhere: Handler = async (request, response) => {
+    try {
+      const origin = requestOrigin(request, options.secure);
+      if (await options.pages?.serve(request, response, pathOf(request), origin)) return;
+      refuseRoute(options, request, response);
+    } catch (err) {
+      options.gateway.log.error({ err }, 'unexpected failure');
+      refuse(options, request, response, new GatewayError('internal_error'));
+    }
   };
   const refusal: RequestHandler['refusal'] = (fault) => {
     const record = new RequestRecord(newRequestId(), null, options.gateway.clock.nowMs());

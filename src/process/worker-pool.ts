@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
-import { requestLogOf } from '../config/request-log.ts';
 import type { Environment } from '../config/settings.ts';
+import { REQUEST_LOG } from '../core/policy.ts';
 import type { RunningRequest } from '../core/request-record.ts';
 import { workerFile } from '../lib/worker-file.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
@@ -73,7 +73,7 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     models: [],
     sandbox: false,
     sandboxAlone: false,
-    requestLog: requestLogOf(),
+    requestLog: REQUEST_LOG.read(),
     alerts: null,
     auditEveryMs: null,
     problems: [],

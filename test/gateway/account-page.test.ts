@@ -50,7 +50,7 @@ describe("the key holder's page", () => {
     const { key } = await gateway.creditKey();
     const answer = await call(address('/session'), { body: { key: ` ${key}\n` } });
     const cookie = answer.headers.get('set-cookie') ?? '';
-    assert.match(cookie, /^gateway_account=[\w-]+; Path=\/account; Max-Age=3600; HttpOnly; SameSite=Strict$/);
+    assert.match(cookie, /^gateway_account=[\w-]+; Max-Age=3600; Path=\/account; HttpOnly; SameSite=Strict$/);
     const opened = Buffer.from(cookie.split(/[=;]/)[1] ?? '', 'base64url').toString('latin1');
     assert(!opened.includes(key) && !opened.includes(key.slice(5, 20)));
     assert.equal(answer.headers.get('cache-control'), 'no-store');

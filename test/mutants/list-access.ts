@@ -37,7 +37,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'access: a cookie of the key holder’s page works after the sign-out',
-    edits: [['keyholder/page.ts', '!(await ended.has(session.id).catch(storeFailed))', 'session.id !== ""']],
+    edits: [['keyholder/app.ts', '!(await ended.has(session.id).catch(storeFailed))', 'session.id !== ""']],
     tests: [['test/gateway/account-page.test.ts']],
   },
 ];

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { DEFAULT_TIMEOUTS } from '../../../src/config/kinds.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { readSettings } from '../../../src/config/settings.ts';
+import { DEFAULT_TIMEOUTS } from '../../../src/core/provider.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const section = readFileSync(join(root, 'SECURITY.md'), 'utf8').split('## Limits and their defaults')[1] ?? '';

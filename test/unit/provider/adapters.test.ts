@@ -1,8 +1,7 @@
 /** Where each kind of provider is asked, and how the gateway identifies itself there. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DEFAULT_TIMEOUTS } from '../../../src/config/kinds.ts';
-import { PLAIN_NETWORK, type Provider, type ProviderKind } from '../../../src/core/provider.ts';
+import { DEFAULT_TIMEOUTS, PLAIN_NETWORK, type Provider, type ProviderKind } from '../../../src/core/provider.ts';
 import { addressOf } from '../../../src/provider/adapters.ts';
 
 function provider(kind: ProviderKind, baseUrl: string, options: Record<string, unknown> = {}): Provider {
