@@ -123,7 +123,7 @@ export class AccountService implements AccountsApi {
   /** Nothing is below an account that does not exist; whoever asks is told rather than shown an empty list. */
   async #placeOf(parent: string | undefined, below: boolean): Promise<Pick<AccountListQuery, 'parentId' | 'belowId'>> {
     if (below && (parent === undefined || parent === NO_PARENT)) {
-      throw invalid('below', 'says how far below parent: give the id of an account as parent');
+      throw invalid('below', 'applies only together with parent: give the id of an account');
     }
     if (parent === undefined) return {};
     if (parent === NO_PARENT) return { parentId: null };

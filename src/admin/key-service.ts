@@ -282,8 +282,9 @@ export class KeyService {
     if (typeof text !== 'string' || digest === null) {
       throw invalid('key', 'must be the text of a key: 20 to 200 printable ASCII characters without spaces');
     }
-    if ((modeOfKeyText(text) ?? mode) !== mode) throw invalid('key', `belongs to a key of the other mode than ${mode}`);
-    if ((await ledger.findKey(digest)) !== null) throw invalid('key', 'is the text of a key that is here already');
+    if ((modeOfKeyText(text) ?? mode) !== mode)
+      throw invalid('key', `is the text of a key of another mode than ${mode}`);
+    if ((await ledger.findKey(digest)) !== null) throw invalid('key', 'is the text of an existing key');
     return { digest, prefix: keyPrefix(text) };
   }
 

@@ -49,7 +49,7 @@ export class OperatorSettings {
       const name = NAMES[field];
       throw new AdminError(
         'forbidden',
-        `${name}: an operator has set it, so an account-admin can make it tighter than that, and not looser`,
+        `${name}: an operator has set it, so an account-admin can tighten it but not loosen it`,
         { field: name },
       );
     }

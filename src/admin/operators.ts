@@ -161,7 +161,7 @@ export class OperatorsAdmin implements OperatorsApi {
     if (id !== BUILT_IN_OWNER) return;
     throw new AdminError(
       'refused',
-      'the built-in owner stays: whoever has the admin secret is the owner (delete admin.secret and restart for a new one)',
+      'the built-in owner cannot be revoked: whoever has the admin secret is the owner (delete admin.secret and restart for a new one)',
     );
   }
 

@@ -69,7 +69,7 @@ export class Requests {
       const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
       throw new AdminError(
         'not_found',
-        `no request ${shown} is in the log: check the id (x-request-id of the answer), and whether it is older than request_log.keep_days or had no valid key; of those the access log has all, this log a few${id.startsWith('req_') ? '' : '. What the client calls it is found with "gateway requests list --client-request-id ID"'}`,
+        `no request ${shown} is in the log: check the id (x-request-id of the response). It may be older than request_log.keep_days; of requests without a valid key this log keeps only some, the access log all${id.startsWith('req_') ? '' : '. To find it by the id that the client gave it, use "gateway requests list --client-request-id ID"'}`,
       );
     }
     const request = this.#view(entry);
@@ -83,7 +83,7 @@ export class Requests {
     if (found === null) {
       throw new AdminError(
         'not_found',
-        'the content of this request was not captured, or its time is over: capture_days of the key turns it on for the requests to come',
+        'the content of this request was not captured, or has expired: capture_days of the key turns capturing on for later requests',
       );
     }
     const [request, response] = await Promise.all([textOf(found.request), textOf(found.response)]);
@@ -147,7 +147,7 @@ export class Requests {
 
   #queryOf(search: Search, nowMs: number): RequestQuery {
     if (this.#reach !== null && search.provider !== undefined) {
-      throw new AdminError('forbidden', 'provider: which provider served a request, the operator sees', {
+      throw new AdminError('forbidden', 'provider: only an operator may see which provider served a request', {
         field: 'provider',
       });
     }

@@ -298,7 +298,7 @@ export class AdminService implements AdminApi {
     const { accountId, ...asked } = readUsageQuery(input, this.#options.clock.nowMs());
     if (asked.filter.key !== undefined) await this.showKey(asked.filter.key);
     if (this.#subtree !== null && (asked.by.includes('provider') || asked.filter.provider !== undefined)) {
-      throw new AdminError('forbidden', 'which provider served a request, the operator sees');
+      throw new AdminError('forbidden', 'only an operator may see which provider served a request');
     }
     const keys = accountId === null ? null : await this.#keysOf(accountId, true);
     const query = keys === null ? asked : { ...asked, keys };

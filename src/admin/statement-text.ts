@@ -24,7 +24,7 @@ const TOKENS = [
 ] as const;
 type TokenFigures = Pick<StatementView['totals'], (typeof TOKENS)[number]>;
 
-const OPEN = 'This time is not over: more may come.';
+const OPEN = 'This period is not over: more may follow.';
 
 export function statementTable(statement: StatementView): readonly string[] {
   const { entries, usage, totals } = statement;

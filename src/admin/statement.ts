@@ -18,7 +18,7 @@ export interface StatementTime {
 export function readStatementTime(input: object, nowMs: number): StatementTime {
   const { month, from, to } = validQuery(StatementQuery, input);
   if (from === undefined && to === undefined) return monthOf(month ?? isoDay(startOfMonthMs(nowMs) - 1).slice(0, 7));
-  if (month !== undefined) throw invalid('month', 'is given beside from or to: give a month, or the two days');
+  if (month !== undefined) throw invalid('month', 'cannot be combined with from and to: give a month, or two days');
   if (from === undefined || to === undefined) {
     throw invalid(from === undefined ? 'from' : 'to', 'is missing: give both days, or a month');
   }

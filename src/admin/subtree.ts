@@ -67,17 +67,17 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async createAccount(request: NewAccount): Promise<AccountOutcome> {
-    if (request.parentId === null) throw ofTheOperator('an account without a parent', 'parent');
+    if (request.parentId === null) throw ofTheOperator('create an account without a parent', 'parent');
     if (!(await this.#hasAccount(request.parentId))) return UNKNOWN_ACCOUNT;
     // Its uniqueness is over all accounts: a refusal would tell of the others.
-    if (request.externalId !== null) throw ofTheOperator('an external id', 'external_id');
+    if (request.externalId !== null) throw ofTheOperator('set an external id', 'external_id');
     return this.#ledger.createAccount(request);
   }
 
   async changeAccount(accountId: string, change: VersionedAccountChange): Promise<AccountOutcome | OtherVersion> {
     if (!(await this.#hasAccount(accountId))) return UNKNOWN_ACCOUNT;
     this.#refuseTop(accountId);
-    if (change.externalId !== undefined) throw ofTheOperator('an external id', 'external_id');
+    if (change.externalId !== undefined) throw ofTheOperator('set an external id', 'external_id');
     await this.#settings.requireKept(accountId, change);
     return this.#ledger.changeAccount(accountId, change);
   }
@@ -103,15 +103,15 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async addAccountCredit(): Promise<AccountCreditOutcome> {
-    throw ofTheOperator('credit');
+    throw ofTheOperator('change credit');
   }
 
   async correct(): Promise<CorrectionOutcome> {
-    throw ofTheOperator('credit');
+    throw ofTheOperator('change credit');
   }
 
   async refund(): Promise<RefundOutcome> {
-    throw ofTheOperator('credit');
+    throw ofTheOperator('change credit');
   }
 
   /** Who books at the operator's side is not for customers. */
@@ -136,16 +136,16 @@ export class SubtreeLedger implements LedgerAdmin {
 
   async createKey(request: NewKey): Promise<KeyRecord> {
     const { accountId = null, mode } = request;
-    if (accountId === null) throw ofTheOperator('a key without an account', 'account');
+    if (accountId === null) throw ofTheOperator('create a key without an account', 'account');
     if (!(await this.#hasAccount(accountId))) throw new TypeError(`account ${accountId} was not looked up`);
-    if (request.providerScope !== 'all') throw ofTheOperator('a provider', 'provider_scope');
-    if (request.captureDays != null) throw ofTheOperator('capture', 'capture_days');
-    if (mode !== 'credit') throw ofTheOperator('a token budget, which no credit pays for,', 'mode');
+    if (request.providerScope !== 'all') throw ofTheOperator('choose the provider', 'provider_scope');
+    if (request.captureDays != null) throw ofTheOperator('turn capturing on or off', 'capture_days');
+    if (mode !== 'credit') throw ofTheOperator('create a key with a token budget, which no credit pays for', 'mode');
     return this.#ledger.createKey(request);
   }
 
   async createKeys(): Promise<readonly KeyRecord[]> {
-    throw ofTheOperator('an import of keys');
+    throw ofTheOperator('import keys');
   }
 
   async listKeys(query: KeyListQuery = {}): Promise<readonly KeySummary[]> {
@@ -166,11 +166,11 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async findKey(): Promise<KeyRecord | null> {
-    throw ofTheOperator('a key by its secret');
+    throw ofTheOperator('look up a key by its secret');
   }
 
   async expiringKeys(): Promise<readonly KeyExpiry[]> {
-    throw ofTheOperator('the list of keys that expire');
+    throw ofTheOperator('list the keys that expire');
   }
 
   async getKey(keyId: string): Promise<KeySummary | null> {
@@ -183,16 +183,16 @@ export class SubtreeLedger implements LedgerAdmin {
     const found = await this.getKey(keyId);
     if (found === null) return UNKNOWN_KEY;
     const { key } = found;
-    if (change.status === 'disabled') throw ofTheOperator('the status disabled', 'status');
+    if (change.status === 'disabled') throw ofTheOperator('disable a key', 'status');
     if (key.status === 'disabled' && change.status !== undefined && change.status !== 'revoked') {
-      throw ofTheOperator('the end of the status disabled', 'status');
+      throw ofTheOperator('enable a disabled key', 'status');
     }
-    if (change.providerScope !== undefined) throw ofTheOperator('a provider', 'provider_scope');
-    if (change.captureDays !== undefined) throw ofTheOperator('capture', 'capture_days');
+    if (change.providerScope !== undefined) throw ofTheOperator('choose the provider', 'provider_scope');
+    if (change.captureDays !== undefined) throw ofTheOperator('turn capturing on or off', 'capture_days');
     const fields = Object.keys(change) as (keyof VersionedKeyChange)[];
     const other = fields.find((name) => !BUDGET_KEY_FIELDS.includes(name));
     if (key.mode === 'token_budget' && other !== undefined) {
-      throw ofTheOperator('everything about a token-budget key but its label and its status');
+      throw ofTheOperator('change more of a token-budget key than its label and its status');
     }
     await this.#settings.requireKept(keyId, change);
     return this.#ledger.changeKey(keyId, change);
@@ -207,11 +207,11 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async addCredit(): Promise<CreditOutcome> {
-    throw ofTheOperator('credit');
+    throw ofTheOperator('change credit');
   }
 
   async audit(): Promise<AuditReport> {
-    throw ofTheOperator('the audit');
+    throw ofTheOperator('run the audit');
   }
 
   async usageReport(query: UsageQuery): Promise<UsageOutcome> {
@@ -221,11 +221,11 @@ export class SubtreeLedger implements LedgerAdmin {
   }
 
   async getDocument(): Promise<StoredDocument | null> {
-    throw ofTheOperator('a document of the store');
+    throw ofTheOperator('use documents of the store');
   }
 
   async putDocument(): Promise<void> {
-    throw ofTheOperator('a document of the store');
+    throw ofTheOperator('use documents of the store');
   }
 
   /** Whether it is the account at the top or below it, as they are now. */
@@ -259,15 +259,12 @@ export class SubtreeLedger implements LedgerAdmin {
 
   #refuseTop(accountId: string): void {
     if (accountId !== this.#top) return;
-    throw new AdminError(
-      'forbidden',
-      `${accountId} is the account that you administer: what it is and may, the operator says`,
-    );
+    throw new AdminError('forbidden', 'You administer this account; only an operator can change it.');
   }
 }
 
 function ofTheOperator(what: string, field: string | null = null): AdminError {
-  return new AdminError('forbidden', `${field === null ? '' : `${field}: `}${what} is for the operator to give`, {
+  return new AdminError('forbidden', `${field === null ? '' : `${field}: `}only an operator can ${what}`, {
     field,
   });
 }

@@ -42,7 +42,7 @@ export function readUsageQuery(input: object, nowMs: number): AskedUsage {
       `has hour, from ${iso(sinceMs)} to ${iso(untilMs)}: hours are reported for up to ${HOURLY_DAYS_MAX} days`,
     );
   }
-  if (given.order !== undefined && given.top === undefined) throw invalid('order', 'says what top goes by: give top');
+  if (given.order !== undefined && given.top === undefined) throw invalid('order', 'applies only together with top');
   return {
     sinceMs,
     untilMs,

@@ -112,7 +112,7 @@ export class Alerts {
       // Neither waits for the other: what is noticed does not depend on how long receivers take.
       this.#deliver();
       this.#looking = this.watch()
-        .catch((err: unknown) => this.#options.log.error({ err }, 'alerts could not be watched; it is tried again'))
+        .catch((err: unknown) => this.#options.log.error({ err }, 'alerts could not be checked; this is tried again'))
         .finally(() => {
           this.#deliver();
           const pauseMs = (performance.now() - startedAt) * LOOK_PAUSES;
@@ -123,7 +123,7 @@ export class Alerts {
 
   #deliver(): void {
     void this.deliver().catch((err: unknown) => {
-      this.#options.log.error({ err }, 'alerts could not be delivered; it is tried again');
+      this.#options.log.error({ err }, 'alerts could not be delivered; this is tried again');
     });
   }
 
@@ -154,7 +154,7 @@ export class Alerts {
         // What it has seen counts for nothing until it is stored.
         this.#usage.forget();
         this.#margin.forget();
-        log.error({ err }, 'balances could not be watched; it is tried again');
+        log.error({ err }, 'balances could not be checked; this is tried again');
       }
     }
     if (nowMs() - this.#prunedAtMs < PRUNE_MS) return;

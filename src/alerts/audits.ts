@@ -77,7 +77,7 @@ export class Audits {
     this.#timer = setTimeout(() => {
       this.look()
         .catch((err: unknown) => {
-          if (!this.#closed) this.#options.log.error({ err }, 'the audit did not end; it is tried again');
+          if (!this.#closed) this.#options.log.error({ err }, 'the audit failed; it will be tried again');
         })
         .finally(() => this.#lookIn(LOOK_MS));
     }, ms).unref();
@@ -114,10 +114,10 @@ export class Audits {
     };
     const tookMs = last.atMs - startedAtMs;
     if (report.ok) log.info({ keys: report.keys, entries: report.entries, tookMs }, 'the audit found nothing wrong');
-    else log.error({ findings: last.findings, count: findings.length }, 'the audit found what does not add up');
+    else log.error({ findings: last.findings, count: findings.length }, 'the audit found sums that do not add up');
     // A disk that is full does not keep anybody from knowing.
     await this.#write({ startedAtMs, unended: 0, last }).catch((err: unknown) => {
-      log.error({ err }, 'what came of the audit could not be stored');
+      log.error({ err }, 'the result of the audit could not be stored');
     });
     if (!report.ok) await alerts.auditFailed(report);
     return report;

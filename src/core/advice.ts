@@ -27,18 +27,18 @@ export function adviceOf({ key_id, endpoint, status, condition, stopped }: Ended
 /** Of requests that ended before their answer was complete, and not by the provider. */
 export const STOPPED_ADVICE: Readonly<Record<StopReason, string>> = {
   client_gone:
-    'Nothing, where the client meant to. Otherwise look at its time-out: what the provider had accepted by then is charged.',
+    'Nothing, if the client meant to disconnect. Otherwise look at its time-out. What the provider had accepted by then is charged.',
   deadline:
     'The request reached its time limit: `streams.total` for a stream, otherwise `timeouts.total` of the provider. Stream long answers, or ask for less output. What the provider had accepted by then is charged.',
   drain:
-    'The gateway was shutting down. Send the request again where the whole answer is needed. What the provider had accepted by then is charged.',
+    'The gateway was shutting down. Send the request again if you need the whole answer. What the provider had accepted by then is charged.',
   operator:
     'An operator of the gateway has stopped this request. Ask them before you send it again. What the provider had accepted by then is charged.',
 };
 
 /** Of a failure after the status had been sent. */
 export const IN_BAND_ADVICE =
-  'The stream had begun when it failed: what had been produced by then is charged, and the client was told inside the stream. Send the request again where the whole answer is needed.';
+  'The stream had begun when it failed: what had been produced by then is charged, and the client was told inside the stream. Send the request again if you need the whole answer.';
 
 /** Of `invalid_credentials` where the key was found. */
 export const KNOWN_KEY_ADVICE =
@@ -51,29 +51,29 @@ export const STORED_RESPONSE_ADVICE =
 export const ADVICE: Readonly<Record<Condition, string>> = {
   invalid_credentials:
     'The key is missing, malformed, unknown or revoked; or the request carried two credentials, an empty one, a repeated header, or a scheme that the route does not accept. Read the message. Send one credential: `Authorization: Bearer …` everywhere, or `x-api-key` on messages, count_tokens and models.',
-  key_expired: "The key's expiry has passed. The operator can move it, or create another key.",
+  key_expired: "The key's expiry has passed. The operator can extend it, or create another key.",
   key_disabled:
     "One of five: the operator disabled the key, or suspended its account; the key is used on the other mode's origin, and the message names the base URL to use; the request comes from an address that the key or its account does not allow; or the model is outside the key's provider scope, its list of models or that of its account. `GET /v1/models` with the key shows what it may use.",
   rate_limit_exceeded:
-    'A limit of the key, or of its account, is reached, and the message says which: requests per minute, tokens per minute, or parallel requests. `Retry-After` is the exact wait, and 1 for parallel requests, whose end nobody knows. A try before that is refused as well, and does not make the wait longer: what a limit refuses counts in none. Input that is alone more than the tokens per minute is never admitted: send less.',
+    'A limit of the key, or of its account, is reached, and the message says which: requests per minute, tokens per minute, or parallel requests. `Retry-After` is the exact wait, and 1 for parallel requests, whose end is not known. An earlier retry is refused too, but does not make the wait longer: refused requests do not count towards a limit. Input that alone exceeds the tokens per minute is never admitted: send less.',
   balance_temporarily_reserved:
-    'The balance would do, and so would the limits of the key and of its account, but requests in flight hold too much of it. Wait for them, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
+    'The balance and the limits of the key and of its account are sufficient, but requests in flight hold too much of them. Wait for these to end, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
   limit_reached:
     'The token budget or the cap of the key, or a limit of its account, is used up for its period, and the message says which; or what is left is under 256 tokens and does not cover the request. `Retry-After` is the time to the next period, which may be weeks, and a day where there is none. Ask the operator, or wait.',
   insufficient_credit:
     'What is left does not cover the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
   invalid_request:
-    "The body or a header is not what the route takes. `param` names the first field that is wrong. It is also the answer when the model lacks what was asked for (tools, images), when a hosted tool or service tier has no price here, and when the provider itself refuses the body; then the message is the provider's.",
+    "The body or a header is not valid for the route. `param` names the first field that is wrong. It is also the answer when the model does not support what was asked for (tools, images), when a hosted tool or service tier has no configured price, and when the provider itself refuses the body; then the message is the provider's.",
   model_not_found:
     'No model of that id is in the catalog, or, for `GET /v1/models/{id}`, the key may not use it. Take ids from `GET /v1/models`.',
   context_length_exceeded:
     "The input does not fit in the model's context window. Shorten it, or use a model with a larger one. On Format B the message reads `prompt is too long: N tokens > M maximum`.",
   idempotency_in_flight:
-    'A request with this `Idempotency-Key` is still running. Retry after the given second: once it has ended, its answer is replayed.',
+    'A request with this `Idempotency-Key` is still running. Retry after `Retry-After`: once it has ended, its answer is replayed.',
   idempotency_conflict:
     'This `Idempotency-Key` cannot be used here, and the message says why: it belongs to another request; its request was charged but did not complete; or its answer was too large to be kept. Use a new key. In the last two cases a new run is charged again.',
   provider_unavailable:
-    "No target could take the request: it could not be reached, was resting after failures, or was overloaded or limiting. Nothing was charged. Retry with backoff; a `Retry-After` is the provider's own wish.",
+    'No target could take the request: it could not be reached, was cooling down after failures, was overloaded or limited the requests of the gateway. Nothing was charged. Retry with backoff; a `Retry-After` comes from the provider.',
   upstream_error:
     'The provider answered with an error, with something unreadable, or broke off; on chat and responses, also when it took too long. Before the stream began nothing was charged. Retry with backoff.',
   upstream_timeout:

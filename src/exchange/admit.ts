@@ -205,7 +205,7 @@ function keyUnsteady(): GatewayError {
 /** Neither a window nor a balance that only a count can judge is the client's fault while there is no count. */
 function countLate(): GatewayError {
   return new GatewayError('service_unavailable', {
-    message: 'The prompt could not be counted in time, and it cannot be judged without. Retry shortly.',
+    message: 'The prompt could not be counted in time, and cannot be admitted without its count. Retry shortly.',
   });
 }
 
@@ -286,7 +286,7 @@ function loadRefused(outcome: Refusal & { kind: 'tokens_limited' | 'parallel_lim
   const limit = kind === 'tokens_limited' ? key.tpmLimit : key.parallelLimit;
   const whose = account ? "the limit of this key's account on" : `this key's limit of ${limit}`;
   const message = tooLarge
-    ? `The input alone is more than ${whose} ${what}: it is refused however long you wait. Send less.`
+    ? `The input alone is more than ${whose} ${what}: waiting does not help. Send less.`
     : `${whose[0]?.toUpperCase()}${whose.slice(1)} ${what} is reached. Retry in ${retryAfterS} s.`;
   return new GatewayError('rate_limit_exceeded', { message, retryAfterS });
 }

@@ -105,7 +105,7 @@ function flagOf(mode: Mode, usage: Usage, owed: bigint, held: bigint, findings: 
   const { complete, disbelieved, cacheUnknown, unpriced, unusable } = findings;
   const flags: string[] = [];
   if (disbelieved !== undefined) {
-    flags.push(`the provider reported usage that cannot be (${disbelieved}); counted here`);
+    flags.push(`the provider reported impossible usage (${disbelieved}); counted here`);
   }
   if (owed > held) {
     const by = usage.source === 'reported' ? 'the provider reported' : 'was counted here';

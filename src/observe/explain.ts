@@ -106,7 +106,7 @@ function skipped({ provider, model, reason }: SkippedView, attempts: readonly At
   const asked = attempts.some((attempt) => attempt.provider === provider && attempt.model === model);
   if (reason === 'cooling') {
     const outcome = asked ? 'asked late' : 'not asked';
-    return `${provider} ${model}: ${outcome}, it came after the others because it was resting after a failure`;
+    return `${provider} ${model}: ${outcome}, it came after the others because it was cooling down after a failure`;
   }
   return `${provider} ${model}: not asked${asked ? ' again' : ''}, ${SKIPPED[reason] ?? reason}`;
 }
@@ -131,7 +131,7 @@ function received(view: RequestView): string {
 const IDEMPOTENCY: Readonly<Record<string, string>> = {
   fresh: 'used for the first time',
   replay: 'the stored answer was sent again',
-  conflict: 'used before, and of no use to this request',
+  conflict: 'used before, and cannot be used for this request',
   in_flight: 'the request that used it first was still running',
 };
 
@@ -170,7 +170,7 @@ function attemptMoments(attempt: AttemptView, number: number, view: RequestView)
 function attemptEnd({ outcome, condition, message, retry_after_s }: AttemptView, stopped: string | null): string {
   if (outcome === 'complete') return 'complete';
   if (outcome === 'stopped') return `stopped by the gateway${STOPPED[stopped ?? ''] ?? ''}`;
-  const wish = retry_after_s === null ? '' : ` (it asks to be left alone for ${retry_after_s} s)`;
+  const wish = retry_after_s === null ? '' : ` (Retry-After: ${retry_after_s} s)`;
   return `failed, ${condition}${wish}${message === null ? '' : `: ${printable(message)}`}`;
 }
 
@@ -184,7 +184,7 @@ function ending(view: RequestView): string {
   if (isCancelled(view)) return 'The client closed the connection before the answer was complete.';
   if (view.condition === null) return answer(view);
   const message = printable(view.message ?? view.condition);
-  if (view.last_byte_ms === null) return `The client could not be told any more: ${message}`;
+  if (view.last_byte_ms === null) return `The client could no longer be told: ${message}`;
   return `The client was told${view.status === 200 ? ' inside the stream' : ''}: ${message}`;
 }
 
@@ -213,7 +213,7 @@ function money(view: RequestView): string {
             : 'counted here because the provider reported nothing usable'
         }`;
   const cost =
-    view.provider_cost_nanos === null ? '' : ` The provider asks ${credits(view.provider_cost_nanos)} for it.`;
+    view.provider_cost_nanos === null ? '' : ` The provider charges ${credits(view.provider_cost_nanos)} for it.`;
   const flag = view.flag === null ? '' : ` Look at it: ${view.flag}.`;
   const late =
     view.settled_ms === null

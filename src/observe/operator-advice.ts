@@ -9,7 +9,7 @@ export function operatorAdvice(view: RequestView): readonly string[] {
     if (text !== null) advice.add(text);
   }
   if (skipped.some(({ reason }) => reason === 'circuit_open')) {
-    advice.add('A circuit is open: the target is tried again by itself after a few seconds.');
+    advice.add('A circuit is open: the gateway tries the target again after a few seconds.');
   }
   if (condition === 'invalid_credentials' && key_id !== null) {
     advice.add(`The key was found: "gateway keys show ${key_id}" says what state it is in.`);
@@ -55,7 +55,7 @@ function aboutAttempt(
   if (counting) return `Provider ${provider} did not count the tokens: "gateway doctor" says whether it serves at all.`;
   if (condition === 'upstream_timeout' && status !== 408 && status !== 504) {
     const more = elsewhere === null ? '' : `, or ${elsewhere}`;
-    return `Provider ${provider} was slower than its time-outs: look at timeouts.first_byte and timeouts.idle of it${more}.`;
+    return `Provider ${provider} was slower than its time-outs: look at its timeouts.first_byte and timeouts.idle${more}.`;
   }
   return `Provider ${provider} failed: ${othersAffected(provider, view)}.`;
 }

@@ -30,7 +30,7 @@ export function watchClock(clock: SystemClock, log: Log, lookMs = LOOK_MS): Cloc
     if (nowAheadMs > 0 && aheadMs === 0) {
       log.warn(
         { seconds: Math.round(nowAheadMs / 1_000) },
-        'the clock of this machine was set back: the time of the gateway goes on from where it was, until the next start',
+        'the clock of this machine was set back: the gateway keeps its own time until the next start',
       );
     }
     aheadMs = nowAheadMs;

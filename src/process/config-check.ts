@@ -43,7 +43,7 @@ function inOrder(file: string, { catalog }: Config, json: boolean): Output {
   const lines = [
     ...table([[...REPORT_HEADINGS], ...models.map(reportCells)]),
     '',
-    `${file} is in order: ${models.length} models of ${providers.length} providers (${providers.join(', ')}).`,
+    `${file} is valid: ${models.length} models of ${providers.length} providers (${providers.join(', ')}).`,
   ];
   return { text: `${lines.join('\n')}\n`, exitCode: 0 };
 }
@@ -51,7 +51,7 @@ function inOrder(file: string, { catalog }: Config, json: boolean): Output {
 function inDisorder(file: string, problems: readonly string[], json: boolean): Output {
   if (json) return { text: `${JSON.stringify({ ok: false, file, problems })}\n`, exitCode: 1 };
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
-  const lines = [...problems, '', `${count}. What depends on them is checked when they are corrected.`];
+  const lines = [...problems, '', `${count}. Whatever depends on these is checked once they are corrected.`];
   return { text: `${lines.join('\n')}\n`, exitCode: 1 };
 }
 

@@ -135,7 +135,7 @@ export async function storedModelLists(documents: Documents, log: Log): Promise<
   try {
     return decodeModelLists((await documents.getDocument(MODEL_LISTS_DOCUMENT))?.value ?? null);
   } catch (err) {
-    log.warn({ err }, 'the model lists of providers could not be read from the store; published limits count');
+    log.warn({ err }, 'the model lists of providers could not be read from the store; published limits are used');
     return NO_LISTS;
   }
 }
@@ -146,12 +146,12 @@ export async function refreshInBackground(options: RefreshOptions, log: Log): Pr
     const { asked, failed } = await refreshModelLists(options);
     if (options.signal?.aborted) return false;
     for (const { provider, reason } of failed) {
-      log.warn({ provider, reason }, 'a provider did not give its model list; what is known of its models stays');
+      log.warn({ provider, reason }, 'a provider did not give its model list; the last one stays in use');
     }
     if (asked.length > 0) log.info({ asked }, 'providers gave their model lists');
     return asked.length > 0;
   } catch (err) {
-    log.warn({ err }, 'the model lists of providers were not stored; what is known of their models stays');
+    log.warn({ err }, 'the model lists of providers could not be stored; the last ones stay in use');
     return false;
   }
 }

@@ -105,7 +105,7 @@ async function prune(
       dueAt = performance.now() + (file === null ? PRUNE_DATABASE_MS : PRUNE_MS);
       while (!signal.aborted && (await reader.prune(policy(), Date.now()))) await paused(PAUSE_MS, signal);
     } catch (err) {
-      log.warn({ err }, 'the request log could not be pruned; it is tried again');
+      log.warn({ err }, 'the request log could not be pruned; this is tried again');
     }
   }
 }

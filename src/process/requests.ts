@@ -63,7 +63,7 @@ export function listRequests(
 ): Promise<void> {
   const search = searchOf(flags);
   if (switches.has('follow') && (search.until !== undefined || search.before !== undefined)) {
-    throw new UsageError('requests list: --follow goes on with what comes: leave out --until and --before');
+    throw new UsageError('requests list: --follow shows requests as they end: leave out --until and --before');
   }
   const json = switches.has('json');
   return withLog(

@@ -142,7 +142,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     onProblems: (lines) => {
       refused.config = lines;
       tell();
-      for (const line of lines) log.error({}, `the configuration was not taken, the old one stays: ${line}`);
+      for (const line of lines) log.error({}, `the new configuration is invalid, the old one stays in use: ${line}`);
     },
     execRefreshMs: settings.execRefreshMs,
   });
@@ -153,7 +153,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       tell();
     } catch (err) {
       // The file was broken meanwhile, which its own watch tells.
-      log.debug({ err }, 'newer model lists were not taken');
+      log.debug({ err }, 'newer model lists could not be used');
     }
   });
   await lists.look();
@@ -161,7 +161,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   tell();
   const maintenance = await startMaintenance(ledger, {
     usageKeepMs: () => config.usageKeepMs,
-    onError: (err) => log.error({ err }, 'a background step of the ledger failed; it is tried again'),
+    onError: (err) => log.error({ err }, 'a background step of the ledger failed; this is tried again'),
   });
   parts.defer(() => maintenance.stop());
   const upstream = new Transports();
@@ -246,7 +246,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       (lines) => {
         refused.tls = lines;
         tell();
-        for (const line of lines) log.error({}, `the TLS certificate was not reloaded, the one in use stays: ${line}`);
+        for (const line of lines)
+          log.error({}, `the TLS certificate was not reloaded, the old one stays in use: ${line}`);
       },
     );
     parts.defer(() => tlsWatch.close());

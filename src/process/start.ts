@@ -246,7 +246,7 @@ export async function startGateway(
         for (const line of lines) {
           log.error(
             {},
-            `the TLS certificate of the operator's listener was not reloaded, the one in use stays: ${line}`,
+            `the TLS certificate of the operator's listener was not reloaded, the old one stays in use: ${line}`,
           );
         }
       },

@@ -218,7 +218,7 @@ describe('a gateway with a certificate', () => {
     const line = await lines.until(/not reloaded/);
     assert.equal(
       line,
-      `the TLS certificate was not reloaded, the one in use stays: ${files.cert}: has no certificate in PEM format`,
+      `the TLS certificate was not reloaded, the old one stays in use: ${files.cert}: has no certificate in PEM format`,
     );
     assert.equal(await reach(identity.cert), true);
     const renewed = certificateOfLocalhost();

@@ -33,7 +33,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     flags: { parent: 'ID|none', below: 'yes|no', status: 'active|suspended|closed', search: 'TEXT' },
     switches: ['json'],
     summary:
-      'list all accounts as trees, or those that fit; --parent none: roots; --search: a part of the name, the id or the external id',
+      'list all accounts as trees, or those that match; --parent none: roots; --search: a part of the name, the id or the external id',
     run: async (api, { flags, switches }) => {
       const accounts = await api.accounts.list(flags);
       if (switches.has('json')) return json(accounts);
@@ -57,7 +57,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     operands: ['ID'],
     flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
     switches: ['json'],
-    summary: 'change only the given settings; with --if-version, only where that is still the version of the account',
+    summary: 'change the given settings; with --if-version, only if the account still has that version',
     run: async (api, { operands: [id = ''], flags, switches }) => {
       const input = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
       return shown(await api.accounts.change(id, input, versionGiven(flags)), switches);
@@ -65,7 +65,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
   statusCommand('resume', 'active', 'serve the keys below a suspended account again'),
-  statusCommand('close', 'closed', 'end an account without open accounts or keys below it, permanently'),
+  statusCommand('close', 'closed', 'close an account permanently; it must have no open accounts or keys below it'),
   {
     words: ['accounts', 'move'],
     operands: ['ID', 'PARENT'],
@@ -81,7 +81,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
     summary:
-      'add credits to a root, for all keys below it; with --expires they are promotional: spent first, and gone then',
+      'add credits to a root, for all keys below it; with --expires they are promotional: they are spent first, and expire then',
     run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) => {
       const input = { amount: amountGiven, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
       return shown(await api.accounts.addCredit(id, withoutAbsent(input)), switches);
@@ -92,7 +92,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     operands: ['ID', 'KEY'],
     flags: {},
     switches: ['json'],
-    summary: 'put a key under the account; one that paid for itself brings its balance to the root',
+    summary: 'move a key to the account; its own balance, if any, goes to the root',
     run: async (api, { operands: [id = '', key = ''], switches }) =>
       shown(await api.accounts.addKey(id, { key }), switches),
   },

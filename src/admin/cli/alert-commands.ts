@@ -11,7 +11,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     operands: [],
     flags: { type: 'TYPE', limit: 'N', cursor: 'NUMBER' },
     switches: ['json'],
-    summary: 'alerts, newest first',
+    summary: 'list alerts, newest first',
     run: async (api, { flags, switches }) => {
       const page = await api.alerts.list(withoutAbsent({ ...flags }));
       if (switches.has('json')) return json(page);
@@ -24,7 +24,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     operands: [],
     flags: { state: 'pending|delivered|dead', limit: 'N', cursor: 'NUMBER' },
     switches: ['json'],
-    summary: 'what became of each delivery, newest first; --state dead shows what nobody has got',
+    summary: 'list deliveries with their results, newest first; --state dead lists deliveries that were given up',
     run: async (api, { flags, switches }) => {
       const page = await api.alerts.deliveries(withoutAbsent({ ...flags }));
       if (switches.has('json')) return json(page);
@@ -38,7 +38,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     operands: [],
     flags: {},
     switches: ['json'],
-    summary: 'send a test to every webhook and command of the config file; exit code 1 where one has not got it',
+    summary: 'send a test to every webhook and command of the config file; exit code 1 if a delivery fails',
     run: async (api, { switches }) => {
       const test = await api.alerts.test();
       const shown = switches.has('json') ? json(test) : lines(deliveriesTable(test.deliveries));
@@ -50,7 +50,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     operands: ['ID'],
     flags: { url: 'URL|none' },
     switches: ['json'],
-    summary: "the account's own webhook; --url sets it and shows its new secret once, --url none removes it",
+    summary: "show the account's webhook; --url sets it and shows its new secret once, --url none removes it",
     run: async (api, { operands: [id = ''], flags: { url }, switches }) => {
       if (url === '') throw new UsageError('accounts webhook: --url needs a value: URL|none');
       const webhook =

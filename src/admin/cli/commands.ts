@@ -111,7 +111,7 @@ export const COMMANDS: readonly Command[] = [
       search: 'TEXT',
     },
     switches: ['json'],
-    summary: 'list all keys, or those that fit, newest first; --search: a part of the label, the id or the prefix',
+    summary: 'list all keys, or those that match, newest first; --search: a part of the label, the id or the prefix',
     run: async (api, { flags, switches }) => {
       const keys = await api.listKeys(flags);
       if (switches.has('json')) return json(keys);
@@ -135,7 +135,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['ID'],
     flags: { ...KEY_FLAGS, 'if-version': 'N' },
     switches: ['json'],
-    summary: 'change only the given settings; with --if-version, only where that is still the version of the key',
+    summary: 'change the given settings; with --if-version, only if the key still has that version',
     run: (api, { operands: [id = ''], flags, switches }) =>
       change(api, id, keySettings(flags), switches, versionGiven(flags)),
   },
@@ -143,7 +143,7 @@ export const COMMANDS: readonly Command[] = [
   statusCommand('resume', 'active', 'make a suspended key active again'),
   statusCommand('disable', 'disabled', 'reject the key as disabled (403) until it is enabled'),
   statusCommand('enable', 'active', 'make a disabled key active again'),
-  statusCommand('revoke', 'revoked', 'end the key permanently'),
+  statusCommand('revoke', 'revoked', 'revoke the key permanently'),
   {
     words: ['keys', 'rotate'],
     operands: ['ID'],
@@ -168,7 +168,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['ID', 'AMOUNT'],
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
-    summary: 'add credits to a credit key; with --expires they are promotional: spent first, and gone at that time',
+    summary: 'add credits to a credit key; with --expires they are promotional: they are spent first, and expire then',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
       const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
       const key = await api.addCredit(id, withoutAbsent(input));
@@ -183,7 +183,8 @@ export const COMMANDS: readonly Command[] = [
     operands: [],
     flags: {},
     switches: ['last', 'json'],
-    summary: 'recompute every balance from its entries; exit 0 only when all match; --last: what came of the last time',
+    summary:
+      'recompute every balance from its entries; exit 0 only when all match; --last: the result of the last audit',
     run: async (api, { switches }) => {
       if (switches.has('last')) {
         const view = await api.lastAudit();
@@ -212,7 +213,7 @@ export const COMMANDS: readonly Command[] = [
       order: 'cost|requests|tokens',
     },
     switches: ['csv', 'json'],
-    summary: `requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
+    summary: `show requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
     run: async (api, { flags, switches }) => {
       if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
       const report = await api.usage(flags);
@@ -251,7 +252,7 @@ export const MODELS: CommandShape = {
   operands: [],
   flags: {},
   switches: ['json'],
-  summary: 'every model with its price and limits, and where and when each of them comes from',
+  summary: 'list every model with its price and limits, and the source and date of each',
 };
 
 /** Not among the others: it looks at a file, and at no store. */
@@ -261,7 +262,7 @@ export const CHECK_CONFIG: CommandShape = {
   flags: {},
   switches: ['json'],
   summary:
-    'whether a gateway could start with this config file: every problem with its path, or the models that it would serve',
+    'check whether a gateway could start with this config file; prints every problem with its path, or the models it would serve',
 };
 
 /** Not among the others: they read the request log, which is not part of the store. */
@@ -270,7 +271,7 @@ export const SHOW_REQUEST: CommandShape = {
   operands: ['ID'],
   flags: {},
   switches: ['json'],
-  summary: 'what became of a request, and what to do next; ID is the x-request-id of the answer',
+  summary: 'show what happened to a request, and what to do next; ID is the x-request-id of the response',
 };
 
 export const LIST_REQUESTS: CommandShape = {
@@ -294,7 +295,7 @@ export const LIST_REQUESTS: CommandShape = {
     before: 'ID',
   },
   switches: ['follow', 'json'],
-  summary: 'requests of the log, newest first; --follow prints them as they end',
+  summary: 'list requests from the log, newest first; --follow prints requests as they end',
 };
 
 /** Not among the others: it goes on until it is stopped. */
@@ -303,7 +304,7 @@ export const TOP: CommandShape = {
   operands: [],
   flags: {},
   switches: ['json'],
-  summary: 'the requests that run now, their holds and tokens per second, by model and key',
+  summary: 'show the requests in flight, their holds and tokens per second, by model and key',
 };
 
 /** Every command, in the order of the help. */
@@ -316,7 +317,7 @@ export const ALL_COMMANDS: readonly CommandShape[] = [
 export function helpText(): string {
   const rows = [
     ...ALL_COMMANDS.map((command) => [usageLine(command), command.summary]),
-    ['gateway help', 'show this text; a command with --help shows that one, with examples'],
+    ['gateway help', 'show this text; --help after a command shows that command with examples'],
     ['gateway --version', 'show version, commit and schema'],
   ];
   return [

@@ -8,7 +8,7 @@ export const COMPLETION: CommandShape = {
   operands: [SHELLS.join('|')],
   flags: {},
   switches: [],
-  summary: 'a script for the shell that completes commands and flags: source <(gateway completion bash)',
+  summary: 'print a shell script that completes commands and flags: source <(gateway completion bash)',
 };
 
 export function completionScript(commands: readonly CommandShape[], shell: string): string {

@@ -16,7 +16,7 @@ export const BACKUP: CommandShape = {
   flags: { every: '15m', keep: 'N' },
   switches: ['json'],
   summary:
-    'copy the embedded store while the gateway runs, verified by an audit, encrypted with GATEWAY_BACKUP_KEY; --every 15m --keep 96 FOLDER goes on doing it',
+    'back up the embedded store while the gateway runs, verified by an audit and encrypted with GATEWAY_BACKUP_KEY; --every 15m --keep 96 FOLDER repeats it',
 };
 
 export const RESTORE: CommandShape = {
@@ -24,7 +24,7 @@ export const RESTORE: CommandShape = {
   operands: ['FILE|-'],
   flags: {},
   switches: ['replace', 'json'],
-  summary: 'make a backup the data folder; --replace moves what is there aside',
+  summary: 'restore a backup into the data folder; --replace moves existing data aside',
 };
 
 export const MIGRATE: CommandShape = {
@@ -41,7 +41,7 @@ export const UPGRADE: CommandShape = {
   flags: {},
   switches: ['check', 'json'],
   summary:
-    'bring the store to this release without serving; --check only tells what that would do, tried and audited on a copy',
+    'migrate the store to this release without serving; --check only reports what that would do, tried and audited on a copy',
 };
 
 export const DATA_COMMANDS: readonly CommandShape[] = [INIT, BACKUP, RESTORE, MIGRATE, UPGRADE];

@@ -39,7 +39,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     operands: [],
     flags: {},
     switches: ['json'],
-    summary: 'all keys as CSV that "gateway import" reads, without their secrets',
+    summary: 'print all keys as CSV that "gateway import" reads, without their secrets',
     run: async (api, { switches }) => {
       const keys = await api.listKeys();
       return switches.has('json') ? json(keys) : lines(keysCsv(keys));
@@ -50,7 +50,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     operands: [],
     flags: {},
     switches: ['json'],
-    summary: 'all accounts as CSV',
+    summary: 'print all accounts as CSV',
     run: async (api, { switches }) => {
       const accounts = await api.accounts.list();
       return switches.has('json') ? json(accounts) : lines(accountsCsv(accounts));
@@ -61,7 +61,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     operands: [],
     flags: { by: 'DIMENSION,…', since: 'TIME|30d', until: 'TIME' },
     switches: ['json'],
-    summary: 'usage as CSV, by day, key and model where --by does not say otherwise',
+    summary: 'print usage as CSV, by day, key and model unless --by says otherwise',
     run: async (api, { flags, switches }) => {
       const report = await api.usage({ by: 'day,key,model', ...flags });
       if (switches.has('json')) return json(report);

@@ -17,7 +17,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     operands: ['REQUEST_ID'],
     flags: { reason: 'TEXT', amount: 'CREDITS', id: 'ENTRY_ID' },
     switches: ['json'],
-    summary: 'give back what a request was charged, or --amount of it, to whoever paid; with --id it can be sent again',
+    summary: 'refund what a request was charged, or --amount of it, to whoever paid; with --id it is safe to repeat',
     run: async (api, { operands: [requestId = ''], flags, switches }) => {
       const input = { amount: flags.amount, reason: flags.reason, entry_id: flags.id };
       const refund = await api.money.refund(requestId, withoutAbsent(input));
@@ -34,7 +34,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     operands: ['ID'],
     flags: {},
     switches: ['json'],
-    summary: 'what is left of the promotional credit of an account or key, in the order in which it expires',
+    summary: 'list what is left of the promotional credit of an account or key, next to expire first',
     run: async (api, { operands: [id = ''], switches }) => {
       const { data } = await api.money.promotions(id);
       if (switches.has('json')) return json(data);
@@ -52,7 +52,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     flags: { month: 'YYYY-MM', from: 'DATE', to: 'DATE' },
     switches: ['csv', 'html', 'json'],
     summary:
-      'opening balance, entries, usage and closing balance of an account or key; without --month, of the last month that is over',
+      'print opening balance, entries, usage and closing balance of an account or key; without --month, for the last full month',
     run: async (api, { operands: [id = ''], flags, switches }) => {
       if (switches.size > 1) throw new UsageError('give one of --csv, --html and --json');
       const statement = await api.money.statement(id, flags);
@@ -72,8 +72,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       'usd-per-credit': 'USD',
     },
     switches: ['csv', 'json'],
-    summary:
-      "hold a provider's usage or cost export against the usage records by day and model; exit 1 where they differ",
+    summary: "compare a provider's usage or cost export with the usage records by day and model; exit 1 if they differ",
     run: async (api, { operands: [file = ''], flags, switches }) => {
       if (switches.size > 1) throw new UsageError('give --csv or --json, not both');
       const { provider } = flags;
@@ -96,7 +95,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     flags: { by: 'CREDITS', reason: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
     summary:
-      'correct the balance of a root or of a key without an account: --by 5 adds, --by -5 takes away what is free',
+      'correct the balance of a root or of a key without an account: --by 5 adds credits, --by -5 subtracts credits that are not held',
     run: async (api, { operands: [payerId = ''], flags, switches }) => {
       const input = { amount: flags.by, reason: flags.reason, entry_id: flags.id };
       const correction = await api.money.correct(payerId, withoutAbsent(input));

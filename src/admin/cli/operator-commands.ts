@@ -36,7 +36,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     operands: ['NAME|ID'],
     flags: { expires: 'ISO', label: 'TEXT' },
     switches: ['json'],
-    summary: 'make another token of an operator; the older ones keep working',
+    summary: 'create another token for an operator; the older ones keep working',
     run: async (api, { operands: [name = ''], flags, switches }) => {
       const id = await operatorId(api, name);
       const issued = await api.operators.addToken(id, withoutAbsent({ expires_at: flags.expires, label: flags.label }));
@@ -48,7 +48,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     operands: ['NAME|ID'],
     flags: { token: 'TOKEN_ID' },
     switches: ['json'],
-    summary: 'end an operator with all tokens and sessions, or with --token one token of it',
+    summary: 'revoke an operator with all tokens and sessions, or with --token only that token',
     run: async (api, { operands: [name = ''], flags, switches }) => {
       const id = await operatorId(api, name);
       const { token } = flags;
@@ -64,7 +64,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     operands: [],
     flags: { operator: 'NAME|ID' },
     switches: ['json'],
-    summary: 'a link that signs in at the console, once, within 15 minutes; as the owner, or as --operator',
+    summary: 'print a link that signs in to the console, once, within 15 minutes; as the owner, or as --operator',
     createsData: true,
     run: async (api, { flags, switches }) => {
       const link = await api.operators.link(await operatorId(api, flags.operator ?? BUILT_IN));
@@ -85,7 +85,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
       cursor: 'NUMBER',
     },
     switches: ['json'],
-    summary: 'who did what, newest first, refused actions too',
+    summary: 'list who did what, newest first, including refused actions',
     run: async (api, { flags, switches }) => {
       const actor = flags.actor === undefined ? undefined : await operatorId(api, flags.actor);
       const page = await api.auditTrail(withoutAbsent({ ...flags, actor }));

@@ -9,7 +9,7 @@ export function reconciliationTable(reconciliation: Reconciliation): readonly st
   const head = `${provider}, ${from} to ${to}: ${compared} days × models compared by ${measures.join(', ')}`;
   const notes = complete
     ? []
-    : ['', 'Not complete: older charges are still being added up. Ask again in some minutes.'];
+    : ['', 'Not complete: older charges are still being added up. Try again in a few minutes.'];
   if (differences.length === 0) return [head, 'Nothing differs.', ...notes];
   const rows = [
     COLUMNS.map((column) => column.toUpperCase()),

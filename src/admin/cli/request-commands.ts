@@ -8,12 +8,12 @@ export const REQUEST_CONTENT: Command = {
   operands: ['ID'],
   flags: {},
   switches: ['json'],
-  summary: 'what was captured of a request whose key has --capture-days; that it was read goes into the audit trail',
+  summary: 'show the captured content of a request whose key has --capture-days; the audit trail records who read it',
   run: async (api, { operands: [id = ''], switches }) => {
     const content = await api.requestContent(id);
     if (switches.has('json')) return json(content);
     const { request, response, cut, expires_at } = content;
-    const kept = `kept until ${expires_at}${cut ? '; longer than what is kept, and cut' : ''}`;
+    const kept = `kept until ${expires_at}${cut ? '; truncated' : ''}`;
     return lines([`Request (${kept}):`, ...linesOf(request), '', 'Response:', ...linesOf(response)]);
   },
 };

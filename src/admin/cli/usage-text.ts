@@ -36,7 +36,7 @@ const CSV: readonly Column[] = [
   ),
 ];
 
-const INCOMPLETE = 'Not complete: older charges are still being added to the report. Ask again in some minutes.';
+const INCOMPLETE = 'Not complete: older charges are still being added to the report. Try again in a few minutes.';
 
 export function usageTable(report: UsageView): readonly string[] {
   const { by, data, total, since, until } = report;

@@ -52,14 +52,17 @@ export const FAMILIES = {
     'model',
     'provider',
   ]),
-  gateway_provider_cost_credits_total: counter('What providers ask for the same.', ['model', 'provider']),
+  gateway_provider_cost_credits_total: counter('What providers charge for the same.', ['model', 'provider']),
   gateway_flagged_charges_total: counter('Charges that an operator should look at.', ['model', 'provider']),
   gateway_charges_clamped_total: counter('Charges of less than was owed: the hold did not cover it.', [
     'model',
     'provider',
   ]),
-  gateway_charge_shortfall_credits_total: counter('What those of credit keys fell short of.', ['model', 'provider']),
-  gateway_charge_shortfall_tokens_total: counter('What those of token_budget keys fell short of.', [
+  gateway_charge_shortfall_credits_total: counter('How much less credit keys were charged than was owed.', [
+    'model',
+    'provider',
+  ]),
+  gateway_charge_shortfall_tokens_total: counter('How much less token_budget keys were charged than was owed.', [
     'model',
     'provider',
   ]),
@@ -95,8 +98,8 @@ export const FAMILIES = {
   gateway_held_tokens: gauge('What they hold on token_budget keys.', []),
   gateway_oldest_hold_seconds: gauge('How long the oldest of them has been held; 0 without any.', [], true),
   gateway_circuit_open: gauge('1 while the circuit of a target is open.', ['provider', 'upstream_model'], true),
-  gateway_targets_cooling: gauge('Targets of a provider that rest after a failure.', ['provider'], true),
-  gateway_credentials_cooling: gauge('1 while all credentials of a provider rest.', ['provider'], true),
+  gateway_targets_cooling: gauge('Targets of a provider that cool down after a failure.', ['provider'], true),
+  gateway_credentials_cooling: gauge('1 while all credentials of a provider are cooling down.', ['provider'], true),
   gateway_connections: gauge('Open connections of clients.', [], true),
   gateway_ledger_batch_operations: histogram(
     'Operations of the ledger that were committed together.',
@@ -125,7 +128,7 @@ export const FAMILIES = {
   gateway_audit_ok: gauge('1 when the last audit found nothing wrong; absent before the first.', []),
   gateway_audit_timestamp_seconds: gauge('When that audit ended.', []),
   gateway_keys_below_cost: gauge(
-    'Keys that were charged less today than providers ask; only on the gateway that watches for alerts.',
+    'Keys that were charged less today than providers charge; only on the gateway that watches for alerts.',
     [],
   ),
   gateway_clock_jumps_total: counter('How often the clock of the machine jumped ahead by more than a second.', []),

@@ -72,7 +72,7 @@ async function runInit({ flags, switches }: CommandArguments, { env, connectAdmi
           ]),
       ...(operator === null
         ? []
-        : ['', `  ${operator.token}`, '', `It is shown only this once, and ends at ${operator.expires_at}.`]),
+        : ['', `  ${operator.token}`, '', `It is shown only this once, and expires at ${operator.expires_at}.`]),
       '',
       'Start it: gateway start. Check it: gateway doctor.',
     ];
@@ -137,7 +137,7 @@ async function runRestore({ operands: [source = ''], switches }: CommandArgument
     return;
   }
   const of = takenAt === null ? '' : ` of ${takenAt}`;
-  const parts = operators ? 'with operators and the audit trail' : 'it holds no operators, and changed none';
+  const parts = operators ? 'with operators and the audit trail' : 'it has no operators; existing ones were kept';
   process.stdout.write(`${dataDir} has the backup${of}; ${auditLine(audit)}; ${parts}\n`);
   if (movedTo !== null) process.stdout.write(`What was there before is in ${movedTo}\n`);
 }

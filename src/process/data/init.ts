@@ -81,7 +81,7 @@ async function chosenHosts({ env, providers, ask }: InitOptions): Promise<readon
     if (!/^n/i.test(answer.trim())) chosen.push(host);
   }
   const others = KNOWN_HOSTS.filter((host) => !there.includes(host)).map(({ name }) => name);
-  const more = await ask(`Others, with commas (${others.join(', ')}), or nothing: `);
+  const more = await ask(`Others, separated by commas (${others.join(', ')}), or nothing: `);
   const names = more.split(',').map((name) => name.trim());
   return [...chosen, ...names.filter((name) => name !== '').map(hostNamed)];
 }
@@ -171,7 +171,7 @@ function configText(hosts: readonly KnownHost[], models: readonly Model[]): stri
     lines.push(`  ${name}:`, `    # From the variable, or from the file that ${variable}_FILE names.`);
     lines.push(
       `    api_key: \${${variable}}`,
-      '    # What callers pay, as a multiple of what the provider asks.',
+      '    # What callers pay, as a multiple of what the provider charges.',
       '    markup: 1',
     );
   }

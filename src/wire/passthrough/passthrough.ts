@@ -77,7 +77,7 @@ function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: Passthr
   if (!format.isAnswer(answer)) {
     const { condition, message, kept } = isErrorShape(answer)
       ? readFailure(answer, true)
-      : brokenStream('The provider answered with something else than an answer.');
+      : brokenStream('The provider answered with something other than an answer.');
     throw new GatewayError(condition, { message, kept });
   }
   const named = answer.model === publicModel;

@@ -36,7 +36,7 @@ describe('gateway config check', () => {
     assert.match((await checkConfigFile(file, settings, {}, false)).text, /nowhere\.pem: /);
   });
 
-  test('shows the models of a file that is in order, and ends with 0', async () => {
+  test('shows the models of a valid file, and ends with 0', async () => {
     const folder = temporaryFolder();
     const file = join(folder, 'good.yaml');
     writeFileSync(
@@ -46,6 +46,6 @@ describe('gateway config check', () => {
     const { text, exitCode } = await checkConfigFile(file, readSettings({ GATEWAY_DATA: folder }), {}, false);
     assert.equal(exitCode, 0, text);
     assert.match(text, /\nopenai\/gpt-4o +2\.5 \/ 10 /);
-    assert.match(text, /good\.yaml is in order: 4 models of \d+ providers/);
+    assert.match(text, /good\.yaml is valid: 4 models of \d+ providers/);
   });
 });

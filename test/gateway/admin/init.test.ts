@@ -110,7 +110,7 @@ describe('gateway init', () => {
     );
     assert.deepEqual(calls, ['connected']);
     assert.equal(questions[0], 'Use openai (OPENAI_API_KEY is set)? [Y/n] ');
-    assert.match(questions[1] ?? '', /^Others, with commas \(anthropic, .*\), or nothing: $/);
+    assert.match(questions[1] ?? '', /^Others, separated by commas \(anthropic, .*\), or nothing: $/);
     assert.equal(questions[2], 'Name of the first operator, an owner (none: no operator) [admin] ');
     assert.equal(questions[3], 'Name of the account that owns the credit (none: the key itself) [First account] ');
     assert.equal(questions.length, 4);

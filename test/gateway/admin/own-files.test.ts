@@ -44,7 +44,7 @@ describe('[F55] an operator is told', () => {
     assert.equal((await scrapeOf(dataDir)).sum('gateway_reload_ok'), 1);
     await writeFile(configFileIn(dataDir), `${config}modells: []\n`);
     await untilMetric(gateway, 'gateway_reload_ok', 0);
-    assert.match(errors.join('\n'), /the configuration was not taken, the old one stays: .*modells/);
+    assert.match(errors.join('\n'), /the new configuration is invalid, the old one stays in use: .*modells/);
     const { problems } = await alertOf(gateway, 'reload.refused');
     assert.match(String(problems), /modells/);
     await writeFile(configFileIn(dataDir), config);

@@ -198,7 +198,10 @@ describe('gateway requests list', () => {
 
   test('what is to come has no end', async () => {
     for (const flags of [{ until: '1h' }, { before: ids[0] ?? '' }]) {
-      await assert.rejects(list(flags, 'follow'), /--follow goes on with what comes: leave out --until and --before/);
+      await assert.rejects(
+        list(flags, 'follow'),
+        /--follow shows requests as they end: leave out --until and --before/,
+      );
     }
   });
 
@@ -206,7 +209,10 @@ describe('gateway requests list', () => {
     const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
     for (const id of ['req_0', 'nonsense', "' OR 1=1 --", 'x'.repeat(5_000)]) {
       const wrong = { operands: [id], flags: {}, switches: new Set<string>() };
-      await assert.rejects(showRequest(settings, wrong), /is in the log: check the id \(x-request-id of the answer\)/);
+      await assert.rejects(
+        showRequest(settings, wrong),
+        /is in the log: check the id \(x-request-id of the response\)/,
+      );
     }
   });
 

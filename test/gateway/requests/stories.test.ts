@@ -204,7 +204,7 @@ describe('gateway requests show tells of', () => {
     assert.match(gone({}), /^Outcome: The client closed the connection before the answer was complete\.$/m);
     assert.match(
       gone({ condition: 'rate_limit_exceeded', message: 'Retry in 1 s.' }),
-      /^Outcome: The client could not be told any more: Retry in 1 s\.$/m,
+      /^Outcome: The client could no longer be told: Retry in 1 s\.$/m,
     );
   });
 

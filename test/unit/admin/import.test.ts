@@ -110,7 +110,7 @@ describe('gateway import KEYS.csv', () => {
         service.importKeys({ keys }),
         (error) => error instanceof AdminError && message.test(error.message) && !error.message.includes('0123456789'),
       );
-    await refused([{ mode: 'credit', key: text }], /^keys\[0\] key is the text of a key that is here already/);
+    await refused([{ mode: 'credit', key: text }], /^keys\[0\] key is the text of an existing key/);
     const another = { mode: 'credit', key: 'another-0123456789-abc' };
     await refused([another, { mode: 'credit' }, another], /^keys\[2\] key is the same as that of keys\[0\]/);
     for (const wrong of ['sk-0123456789', 'sk-0123456789 0123456789', `sk-0123456789${'ü'.repeat(9)}`, 7, null, '']) {
@@ -120,7 +120,7 @@ describe('gateway import KEYS.csv', () => {
       );
     }
     await refused([{ mode: 'credit', key: newKeyText('credit').slice(0, -1) }], /key must be the text of a key/);
-    await refused([{ mode: 'credit', key: newKeyText('token_budget') }], /key belongs to a key of the other mode/);
+    await refused([{ mode: 'credit', key: newKeyText('token_budget') }], /key is the text of a key of another mode/);
     await assert.rejects(service.createKey({ mode: 'credit', key: text }), /unknown field "key"/);
     assert.equal((await service.listKeys()).length, 2);
     const seen = JSON.stringify([await operators.auditTrail({ limit: 50 }), await service.listKeys()]);

@@ -136,7 +136,11 @@ describe('statements', () => {
     await refused(account.id, { from: '2026-02-30', to: '2026-03-01' }, /^from is "2026-02-30": must be a day/);
     await refused(account.id, { from: '2026-03-01', to: '2026-03-01' }, /^to is .*after from/);
     await refused(account.id, { from: '2026-03-01' }, /^to is missing/);
-    await refused(account.id, { from: '2026-03-01', to: '2026-03-02', month: '2026-03' }, /^month is given beside/);
+    await refused(
+      account.id,
+      { from: '2026-03-01', to: '2026-03-02', month: '2026-03' },
+      /^month cannot be combined with from and to/,
+    );
     await refused('nobody', {}, /neither a key nor an account/);
     await refused(budget.id, {}, /token budget/);
   });

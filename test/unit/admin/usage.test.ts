@@ -109,7 +109,7 @@ describe('a usage report', () => {
     refused({ model: '' }, /^model is "": must be one line/);
     refused({ by: 'key', top: '0' }, /^top/);
     refused({ by: 'key', top: '5', order: 'luck' }, /^order .*cost, requests, tokens/);
-    refused({ by: 'key', order: 'cost' }, /^order says what top goes by/);
+    refused({ by: 'key', order: 'cost' }, /^order applies only together with top/);
     refused({ colour: 'red' }, /unknown query parameter "colour": expected one of by, since, until/);
   });
 

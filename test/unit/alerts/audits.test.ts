@@ -135,7 +135,7 @@ test('findings raise one alert of the type audit.failed and are kept, the first 
   assert.match(String(raised[0]?.body), /"count":30/);
   const known = await gateway().audits.read();
   assert.deepEqual([known?.ok, known?.findings.length, known?.findingCount], [false, 20, 30]);
-  assert.deepEqual(new Set(logged), new Set(['the audit found what does not add up']));
+  assert.deepEqual(new Set(logged), new Set(['the audit found sums that do not add up']));
 });
 
 test('an audit that failed, or ended with its process, is made up for, later and later, at most at the usual times', async (t) => {

@@ -158,8 +158,8 @@ models: [{ id: m, provider: house, pricing: { input: 1, output: 2 }, context_win
     };
     assert.equal(await refreshInBackground({ ...options, documents: broken }, log), false);
     assert.deepEqual(lines, [
-      'a provider did not give its model list; what is known of its models stays',
-      'the model lists of providers were not stored; what is known of their models stays',
+      'a provider did not give its model list; the last one stays in use',
+      'the model lists of providers could not be stored; the last ones stay in use',
     ]);
   });
 

@@ -56,7 +56,7 @@ function summary(
     ...(dryRun
       ? [`Nothing was written; without --dry-run: ${files.map((name) => join(folder, name)).join(', ')}`]
       : ['Next:', ...next]),
-    ...(notes.length === 0 ? ['Everything was taken.'] : ['', 'Not taken:', ...notes.map((note) => `  ${note}`)]),
+    ...(notes.length === 0 ? ['Everything was converted.'] : ['', 'Not taken:', ...notes.map((note) => `  ${note}`)]),
   ];
 }
 

@@ -12,12 +12,12 @@ export const IMPORTERS: readonly CommandShape[] = [
     words: ['import', 'litellm'],
     operands: ['CONFIG.yaml'],
     flags: { keys: 'KEYS.json', ...shape.flags },
-    summary: `a LiteLLM config, and with --keys what its proxy lists of keys and teams, as files in ${OUT}: gateway.yaml, keys.csv and more`,
+    summary: `convert a LiteLLM config, and with --keys the keys and teams of its proxy, to files in ${OUT}: gateway.yaml, keys.csv and more`,
   },
   ...(['one-api', 'new-api'] as const).map((flavour) => ({
     ...shape,
     words: ['import', flavour],
     operands: ['DATABASE|ROWS.json'],
-    summary: `channels, users and tokens of a ${flavour} database (SQLite, or JSON of its rows), as files in ${OUT}`,
+    summary: `convert channels, users and tokens of a ${flavour} database (SQLite, or JSON of its rows) to files in ${OUT}`,
   })),
 ];
