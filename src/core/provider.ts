@@ -1,5 +1,5 @@
 /** An upstream account, and the catalog: everything the configuration says about where requests can go. */
-import { seconds, section, type Values } from '../lib/setting-rows.ts';
+import { flag, seconds, section, type Values } from '../lib/setting-rows.ts';
 import type { Format } from './endpoints.ts';
 import type { Model } from './model.ts';
 
