@@ -1,10 +1,10 @@
 /** The part of the config file about alerts. */
 import type { Static } from 'typebox';
-import type { AlertPolicy, ConfiguredWebhook } from '../core/policy.ts';
+import { ALERT_SWITCHES, type AlertPolicy, type ConfiguredWebhook } from '../core/policy.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { joinPath } from '../lib/schema-errors.ts';
+import { closed, text } from '../lib/setting-rows.ts';
 import type { Problem } from './problem.ts';
-import { closed, text } from './schema-parts.ts';
 import type { Environment, Secrets } from './secrets.ts';
 
 const TYPES = [
@@ -57,18 +57,7 @@ export const AlertsSchema = Type.Optional(
             'A program and its arguments, run for each alert without a shell, with the alert as JSON on its input. Needs GATEWAY_ALLOW_EXEC=on.',
         }),
       ),
-      allow_private: Type.Optional(
-        Type.Boolean({
-          description:
-            'Whether the webhooks of this file may lead to this machine or into a private network. Default: false.',
-        }),
-      ),
-      accounts_allow_private: Type.Optional(
-        Type.Boolean({
-          description:
-            'Whether webhooks of accounts, which their holders set, may lead there too: only where you trust all of them with your network. Default: false.',
-        }),
-      ),
+      ...ALERT_SWITCHES.properties,
       ca: Type.Optional(
         Type.String({
           minLength: 1,
@@ -120,8 +109,7 @@ export function readAlerts(
     webhooks,
     command: file.command ?? null,
     commandPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
-    allowPrivate: file.allow_private ?? false,
-    accountsAllowPrivate: file.accounts_allow_private ?? false,
+    ...ALERT_SWITCHES.read(file),
     ca: ca !== null && 'value' in ca ? ca.value : null,
   };
   return { policy, problems };

@@ -1,8 +1,18 @@
 /** Builds providers and models from checked settings, with defaults for the rest. */
-import type { Capabilities, Model, ModelDefaults, ModelOrigin, ModelSources, Target } from '../core/model.ts';
+import {
+  CAPABILITIES,
+  DESCRIPTION,
+  LISTING,
+  type Model,
+  type ModelOrigin,
+  type ModelSources,
+  OUTPUT,
+  type Target,
+} from '../core/model.ts';
 import {
   type Network,
   PLAIN_NETWORK,
+  PROVIDER_SWITCHES,
   type Provider,
   type ProviderFactory,
   type ProviderKind,
@@ -10,7 +20,7 @@ import {
 } from '../core/provider.ts';
 import { KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
 import { pricingFromUsd, publishedUsd, type UsdModifiers, type UsdPricing } from './pricing.ts';
-import type { FileProvider } from './schema.ts';
+import type { FileModel, FileProvider } from './schema.ts';
 
 /** Undefined where neither the file nor a well-known name determines it. */
 export function kindOf(name: string, provider: FileProvider): ProviderKind | undefined {
@@ -56,9 +66,7 @@ export function assembleProvider(
       ...provider.options,
     },
     package: factory && { name: provider.package ?? name, create: factory, callOptions: provider.call_options },
-    storesResponses: provider.store_responses ?? false,
-    forwardsTraceparent: provider.forward_traceparent ?? false,
-    circuitBreaker: provider.circuit_breaker ?? true,
+    ...PROVIDER_SWITCHES.read(provider),
   };
 }
 
@@ -74,51 +82,34 @@ export interface ModelParts {
   /** By the name of the provider. */
   readonly modifiers?: Readonly<Record<string, UsdModifiers>> | undefined;
   readonly markup?: number | undefined;
-  readonly displayName?: string | undefined;
-  readonly tagline?: string | undefined;
-  readonly ownedBy?: string | undefined;
-  readonly createdS?: number | undefined;
-  readonly capabilities?: { readonly [Name in keyof Capabilities]?: boolean | undefined } | undefined;
-  readonly visibleOutput?: boolean | undefined;
-  readonly outputSpeed?: number | undefined;
-  readonly public?: boolean | undefined;
-  readonly hidden?: boolean | undefined;
-  readonly defaults?: ModelDefaults | undefined;
+  /** What the config file says of it. */
+  readonly file?: Partial<FileModel>;
   readonly origin?: ModelOrigin | null;
 }
 
 export function assembleModel(parts: ModelParts): Model {
+  const { id, provider, contextWindow, maxOutputTokens, sources, file = {}, origin = null } = parts;
   const [first, ...rest] = parts.targets;
-  if (first === undefined) throw new Error(`model ${parts.id} has no target`);
+  if (first === undefined) throw new Error(`model ${id} has no target`);
   const { usd, usdPerCredit, markup, modifiers } = parts;
   const providerPricing = pricingFromUsd(usd, usdPerCredit, 1, modifiers);
   return {
-    id: parts.id,
-    createdS: parts.createdS ?? 0,
-    ownedBy: parts.ownedBy ?? parts.provider,
-    displayName: parts.displayName,
-    tagline: parts.tagline,
-    provider: parts.provider,
-    contextWindow: parts.contextWindow,
-    maxOutputTokens: parts.maxOutputTokens,
-    // Not published for every model: what is not denied here is left to the provider to refuse.
-    capabilities: {
-      tools: parts.capabilities?.tools ?? true,
-      images: parts.capabilities?.images ?? true,
-      reasoning: parts.capabilities?.reasoning ?? true,
-      structured_output: parts.capabilities?.structured_output ?? true,
-      streaming: parts.capabilities?.streaming ?? true,
-    },
-    visibleOutput: parts.visibleOutput ?? (parts.capabilities?.reasoning === false ? true : null),
-    outputSpeed: parts.outputSpeed ?? null,
+    id,
+    provider,
+    contextWindow,
+    maxOutputTokens,
+    ...DESCRIPTION.read(file),
+    ownedBy: file.owned_by ?? provider,
+    capabilities: CAPABILITIES.read(file.capabilities),
+    ...OUTPUT.read(file),
+    visibleOutput: file.visible_output ?? (file.capabilities?.reasoning === false ? true : null),
     pricing: markup === undefined ? providerPricing : pricingFromUsd(usd, usdPerCredit, markup, modifiers),
     providerPricing,
     publishedPricing: publishedUsd(usd, markup),
-    sources: parts.sources,
+    sources,
     targets: [first, ...rest],
-    public: parts.public ?? false,
-    hidden: parts.hidden ?? false,
-    defaults: parts.defaults ?? null,
-    origin: parts.origin ?? null,
+    ...LISTING.read(file),
+    defaults: file.defaults ?? null,
+    origin,
   };
 }

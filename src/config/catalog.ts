@@ -219,16 +219,7 @@ function buildModel(
       contextWindow: model.context_window === undefined ? (window?.source ?? UNKNOWN) : CONFIGURED,
       maxOutputTokens: model.max_output_tokens === undefined ? limit.source : CONFIGURED,
     },
-    displayName: model.display_name,
-    tagline: model.tagline,
-    ownedBy: model.owned_by,
-    createdS: model.created,
-    capabilities: model.capabilities,
-    visibleOutput: model.visible_output,
-    outputSpeed: model.output_speed,
-    public: model.public,
-    hidden: model.hidden,
-    defaults: model.defaults,
+    file: model,
     origin,
   });
 }

@@ -77,7 +77,7 @@ function hostModels(host: KnownHost, provider: Provider, options: DiscoveryOptio
     const limit = commonOutputLimit([facts], contextWindow);
     return assembleModel({
       id: `${host.name}/${upstreamModel.replace(/^accounts\/fireworks\/(models|routers)\//, '')}`,
-      displayName: facts.displayName,
+      file: facts.displayName === undefined ? {} : { display_name: facts.displayName },
       provider: host.name,
       contextWindow,
       maxOutputTokens: limit.value,

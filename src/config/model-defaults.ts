@@ -2,36 +2,8 @@
 import type { Model, Target } from '../core/model.ts';
 import { isPlainValue, multiplierOf } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
-import { Type } from '../lib/schema-builder.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import type { Problem } from './problem.ts';
-import { closed, text } from './schema-parts.ts';
-
-const StopSequence = Type.String({ minLength: 1, maxLength: 200 });
-
-export const DefaultsSchema = Type.Object(
-  {
-    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
-    top_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-    top_k: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-    frequency_penalty: Type.Optional(Type.Number({ minimum: -2, maximum: 2 })),
-    presence_penalty: Type.Optional(Type.Number({ minimum: -2, maximum: 2 })),
-    seed: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-    stop: Type.Optional(Type.Array(StopSequence, { minItems: 1, maxItems: 4 })),
-    max_output_tokens: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'The output limit of a request without one.' }),
-    ),
-    reasoning_effort: Type.Optional(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
-    verbosity: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
-    service_tier: Type.Optional(
-      text('^[a-z_]{1,32}$', 'a name of lower-case letters', 'Needs a price where it is not the plain service.'),
-    ),
-  },
-  {
-    ...closed,
-    description: 'Parameters of requests that do not name them, by their names in the chat format.',
-  },
-);
 
 interface LimitedModel {
   readonly defaults?: { readonly max_output_tokens?: number; readonly reasoning_effort?: string };

@@ -1,8 +1,8 @@
 /** The part of the config file about models: what clients can ask for, and where it is served. */
+import { CAPABILITIES, DESCRIPTION, DefaultsSchema, LISTING, OUTPUT } from '../core/model.ts';
 import { Type } from '../lib/schema-builder.ts';
-import { DefaultsSchema } from './model-defaults.ts';
+import { closed, text } from '../lib/setting-rows.ts';
 import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
-import { closed, text } from './schema-parts.ts';
 
 export const ProviderName = text(
   '^[a-z0-9][a-z0-9._-]{0,63}$',
@@ -19,7 +19,6 @@ const UpstreamModel = text(
   '1 to 300 characters without spaces',
   'The name of the model at the provider; for azure the deployment. Default: the id of the model.',
 );
-const Label = Type.String({ minLength: 1, maxLength: 200 });
 export const FormatName = Type.Enum(['chat', 'responses', 'messages'], {
   description: 'The wire format used with the provider.',
 });
@@ -40,29 +39,12 @@ export const TargetSchema = Type.Object(
   { ...closed, description: 'Without a format: one target for each format of the provider.' },
 );
 
-const CapabilitiesSchema = Type.Object(
-  {
-    tools: Type.Optional(Type.Boolean()),
-    images: Type.Optional(Type.Boolean()),
-    reasoning: Type.Optional(Type.Boolean()),
-    structured_output: Type.Optional(Type.Boolean()),
-    streaming: Type.Optional(Type.Boolean()),
-  },
-  {
-    ...closed,
-    description: 'Default: true. Requests that need what is false are refused here; the rest is left to the provider.',
-  },
-);
-
 export const ModelSchema = Type.Object(
   {
     id: ModelId,
     provider: Type.Optional(ProviderName),
     targets: Type.Optional(Type.Array(TargetSchema, { minItems: 1, maxItems: 50 })),
-    display_name: Type.Optional(Label),
-    tagline: Type.Optional(Label),
-    owned_by: Type.Optional(Label),
-    created: Type.Optional(Type.Integer({ minimum: 0, maximum: 9_999_999_999, description: 'Seconds since 1970.' })),
+    ...DESCRIPTION.properties,
     context_window: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
     max_output_tokens: Type.Optional(
       Type.Integer({
@@ -72,30 +54,14 @@ export const ModelSchema = Type.Object(
           'The published output limit. Default: what the provider lists or is published of the upstream model, else 4096.',
       }),
     ),
-    capabilities: Type.Optional(CapabilitiesSchema),
-    visible_output: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether all output that is billed can be seen in a stream, so that its holds may be elastic. Default: decided by each request.',
-      }),
-    ),
-    output_speed: Type.Optional(
-      Type.Number({
-        exclusiveMinimum: 0,
-        maximum: 1_000_000,
-        description:
-          'The most tokens of output per second that the model produces, which bounds reasoning that is not shown, so that its holds may be elastic. Default: twice the fastest of its last 1,000 streams, once there were 50.',
-      }),
-    ),
+    capabilities: CAPABILITIES.schema,
+    ...OUTPUT.properties,
     pricing: Type.Optional(PricingSchema),
     markup: Type.Optional(Markup),
     hosted_tools: HostedTools,
     multipliers: Multipliers,
     defaults: Type.Optional(DefaultsSchema),
-    public: Type.Optional(Type.Boolean({ description: 'Listed without a credential. Default: false.' })),
-    hidden: Type.Optional(
-      Type.Boolean({ description: 'Listed for nobody, and served to whoever asks for it by its id. Default: false.' }),
-    ),
+    ...LISTING.properties,
     aliases: Type.Optional(
       Type.Array(ModelId, {
         minItems: 1,

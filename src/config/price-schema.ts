@@ -1,6 +1,6 @@
 /** The part of the config file's shape that says what things cost. */
 import { Type } from '../lib/schema-builder.ts';
-import { closed, text } from './schema-parts.ts';
+import { closed, text } from '../lib/setting-rows.ts';
 
 export const Markup = Type.Number({
   exclusiveMinimum: 0,

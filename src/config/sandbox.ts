@@ -1,8 +1,9 @@
 /** The catalog of the built-in simulated upstream: two providers and three models, public and clearly labelled. */
 import type { Format } from '../core/endpoints.ts';
-import type { Model, Source, Target } from '../core/model.ts';
+import type { Model, Source } from '../core/model.ts';
 import { DEFAULT_TIMEOUTS, PLAIN_NETWORK, type Provider } from '../core/provider.ts';
-import { pricingFromUsd, publishedUsd } from './pricing.ts';
+import { assembleModel } from './assemble.ts';
+import { pricingFromUsd } from './pricing.ts';
 
 /** 2026-01-01, so that the listing does not change from start to start. */
 const CREATED_S = 1_767_225_600;
@@ -47,40 +48,30 @@ export function sandboxModels(usdPerCredit: number): Model[] {
   const model = (
     name: string,
     provider: string,
-    formats: readonly [Format, ...Format[]],
+    formats: readonly Format[],
     size: { contextWindow: number; maxOutputTokens: number },
     capable: boolean,
   ): Model => {
     const pricing = { ...pricingFromUsd(USD, usdPerCredit), longCacheWrites: true };
-    const target = (format: Format): Target => ({ provider, upstreamModel: `${name}-sim`, format, weight: 1 });
-    const [first, ...rest] = formats;
-    return {
+    const made = assembleModel({
       id: `sandbox/${name}`,
-      createdS: CREATED_S,
-      ownedBy: 'model-gateway',
-      displayName: `Sandbox ${name} (simulated)`,
-      tagline: 'A simulated model that answers from this machine.',
       provider,
       ...size,
-      capabilities: {
-        tools: true,
-        images: capable,
-        reasoning: capable,
-        structured_output: true,
-        streaming: true,
-      },
-      visibleOutput: true,
-      outputSpeed: null,
-      pricing,
-      providerPricing: pricing,
-      publishedPricing: publishedUsd(USD),
+      usd: USD,
+      usdPerCredit,
       sources: { pricing: BUILT_IN, contextWindow: BUILT_IN, maxOutputTokens: BUILT_IN },
-      targets: [target(first), ...rest.map(target)],
-      public: true,
-      hidden: false,
-      defaults: null,
-      origin: null,
-    };
+      targets: formats.map((format) => ({ provider, upstreamModel: `${name}-sim`, format, weight: 1 })),
+      file: {
+        display_name: `Sandbox ${name} (simulated)`,
+        tagline: 'A simulated model that answers from this machine.',
+        owned_by: 'model-gateway',
+        created: CREATED_S,
+        capabilities: { images: capable, reasoning: capable },
+        visible_output: true,
+        public: true,
+      },
+    });
+    return { ...made, pricing, providerPricing: pricing };
   };
   return [
     model('alpha', 'sandbox-a', ['chat', 'responses'], large, true),

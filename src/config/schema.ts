@@ -1,12 +1,12 @@
 /** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
 import type { Static } from 'typebox';
 import { AUDIT, LIMITS, REQUEST_LOG, RESPONSES, ROUTING, SINGLE, STREAMS, USAGE_RECORDS } from '../core/policy.ts';
-import { TIMEOUTS } from '../core/provider.ts';
+import { PROVIDER_SWITCHES, TIMEOUTS } from '../core/provider.ts';
 import { Type } from '../lib/schema-builder.ts';
+import { closed, text } from '../lib/setting-rows.ts';
 import { AlertsSchema } from './alerts.ts';
 import { FormatName, ModelSchema, ProviderName, type TargetSchema } from './model-schema.ts';
 import { HostedTools, Markup, Multipliers } from './price-schema.ts';
-import { closed, text } from './schema-parts.ts';
 
 /** A larger file is refused before it is read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
@@ -89,23 +89,7 @@ const ProviderSchema = Type.Object(
     count_tokens: Type.Optional(Type.Boolean({ description: 'Whether it offers /v1/messages/count_tokens.' })),
     hosted_tools: HostedTools,
     multipliers: Multipliers,
-    store_responses: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether the provider may store what it is sent, as its own defaults and the client say. Default: false, it is asked not to.',
-      }),
-    ),
-    forward_traceparent: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether it is sent the traceparent of the client, as for a server of your own. Default: false. Not for ai-sdk.',
-      }),
-    ),
-    circuit_breaker: Type.Optional(
-      Type.Boolean({
-        description: 'Whether a target that keeps failing is skipped for a while. Default: true.',
-      }),
-    ),
+    ...PROVIDER_SWITCHES.properties,
     api_version: Type.Optional(
       text(
         '^[A-Za-z0-9.-]{1,40}$',

@@ -3,42 +3,9 @@
  * away by being forgotten.
  */
 import type { Policy } from '../core/policy.ts';
-import type { Settings } from './config.ts';
-
-type Shown<Of> = { readonly [Name in keyof Required<Of>]: (value: Of[Name]) => unknown };
+import { SETTING_VIEWS, type Settings, type Shown, whetherSet } from './settings.ts';
 
 const asIs = (value: unknown): unknown => value;
-const whetherSet = (value: unknown): string | null => (value === null ? null : 'set');
-
-const SETTINGS: Shown<Settings> = {
-  host: asIs,
-  port: asIs,
-  adminHost: asIs,
-  adminPort: asIs,
-  adminHosts: asIs,
-  adminTls: asIs,
-  adminProxy: asIs,
-  metricsToken: whetherSet,
-  oidc: (oidc) => oidc && { ...oidc, clientSecret: whetherSet(oidc.clientSecret) },
-  metricsPerKey: asIs,
-  publicUrl: asIs,
-  trustedProxies: asIs,
-  proxyHeader: asIs,
-  corsOrigins: asIs,
-  dataDir: asIs,
-  configFile: asIs,
-  configFileNamed: asIs,
-  databaseUrl: withoutCredentials,
-  installationSecret: whetherSet,
-  leaseMs: asIs,
-  workers: asIs,
-  tls: asIs,
-  logLevel: asIs,
-  discoverLocal: asIs,
-  allowExec: asIs,
-  execRefreshMs: asIs,
-  sandboxStrict: asIs,
-};
 
 const POLICY: Shown<Policy> = {
   limits: asIs,
@@ -56,7 +23,7 @@ const POLICY: Shown<Policy> = {
 };
 
 export function settingsView(settings: Settings): Readonly<Record<string, unknown>> {
-  return shown(settings, SETTINGS);
+  return shown(settings, SETTING_VIEWS);
 }
 
 export function policyView(policy: Policy): Readonly<Record<string, unknown>> {
@@ -66,13 +33,6 @@ export function policyView(policy: Policy): Readonly<Record<string, unknown>> {
 function shown<Of extends object>(values: Of, how: Shown<Of>): Readonly<Record<string, unknown>> {
   const names = Object.keys(how) as (keyof Of & string)[];
   return Object.fromEntries(names.map((name) => [snakeCase(name), snakeCased(how[name](values[name]))]));
-}
-
-/** Host, port and database: what is before the `@`, and the parameters, can be secret. */
-function withoutCredentials(url: string | null): string | null {
-  if (url === null) return null;
-  const { protocol, hostname, port, pathname } = new URL(url);
-  return `${protocol}//${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
 }
 
 /** Whom webhooks go to, and never what signs them. The query of an address can be secret too. */

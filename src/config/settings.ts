@@ -2,11 +2,16 @@
 import { isIP } from 'node:net';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import { connectTimeoutMs } from '../core/database-url.ts';
-import type { Settings, TlsFiles } from './config.ts';
 import { readOidc } from './oidc.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
 export type { Environment } from './secrets.ts';
+
+/** Paths of PEM files: a certificate chain and its private key. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
 
 /** One line: which setting, what is wrong with it and what is expected. */
 export class SettingError extends Error {
@@ -19,7 +24,6 @@ export class SettingError extends Error {
   }
 }
 
-const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const WORKERS_RANGE = { least: 1, most: 128 };
 const LEASE_SECONDS_MAX = 3_600;
 const EXEC_SECONDS_MAX = 86_400;
@@ -30,49 +34,114 @@ export interface SettingFlags {
   readonly workers?: string | undefined;
 }
 
+interface Row<Value> {
+  read(env: Environment, flags: SettingFlags): Value;
+  /** What the operator is shown of it. */
+  show(value: Value): unknown;
+}
+
+function open<Value>(read: Row<Value>['read']): Row<Value> {
+  return { read, show: (value) => value };
+}
+
+function secret<Value>(read: Row<Value>['read'], show: Row<Value>['show'] = whetherSet): Row<Value> {
+  return { read, show };
+}
+
+/** Each setting has to say whether it is a secret, so that a new one cannot be given away by being forgotten. */
+const SETTINGS = {
+  host: open((env) => readHost(env, 'GATEWAY_HOST')),
+  port: open((env) => readPort(env, 'GATEWAY_PORT', 8080)),
+  adminHost: open((env) => readHost(env, 'GATEWAY_ADMIN_HOST')),
+  adminPort: open((env) => readPort(env, 'GATEWAY_ADMIN_PORT', 8081)),
+  /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
+  adminHosts: open((env) => readAdminHosts(env, readHost(env, 'GATEWAY_ADMIN_HOST'))),
+  /** The certificate of the operator's listener; null: plain HTTP. */
+  adminTls: open((env) => readTlsFiles(env, 'GATEWAY_ADMIN_TLS_CERT', 'GATEWAY_ADMIN_TLS_KEY')),
+  /** Whether the operator's listener can only be reached through a proxy that speaks TLS. */
+  adminProxy: open((env) => readSwitch(env, 'GATEWAY_ADMIN_PROXY', 'off')),
+  /** Opens the metrics and nothing else; null: only the admin secret does. */
+  metricsToken: secret((env) => readSecret(env, 'GATEWAY_METRICS_TOKEN')),
+  /** Null: operators sign in by links and tokens only. */
+  oidc: secret(
+    (env) =>
+      readOidc(
+        env,
+        givenSecret(env, 'GATEWAY_OIDC_CLIENT_SECRET') ?? null,
+        (setting, message) => new SettingError(setting, message),
+      ),
+    (oidc) => oidc && { ...oidc, clientSecret: whetherSet(oidc.clientSecret) },
+  ),
+  /** Whether every key has metrics of its own. */
+  metricsPerKey: open((env) => readSwitch(env, 'GATEWAY_METRICS_KEYS', 'off')),
+  /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */
+  publicUrl: open(readPublicUrl),
+  /** Ranges of addresses of proxies in front, and the header in which these say whom they forward for. */
+  trustedProxies: open(readTrustedProxies),
+  proxyHeader: open((env) => readChoice(env, 'GATEWAY_PROXY_HEADER', FORWARDING_HEADERS, 'x-forwarded-for')),
+  /** Origins whose pages may send requests to the public listener; `*` is any. */
+  corsOrigins: open(readCorsOrigins),
+  dataDir: open((env) => readPath(env, 'GATEWAY_DATA', './data')),
+  configFile: open((env) => readPath(env, 'GATEWAY_CONFIG', './gateway.yaml')),
+  /** True when the operator named the file: then it must exist. */
+  configFileNamed: open((env) => given(env, 'GATEWAY_CONFIG') !== undefined),
+  /** Null: embedded SQLite in the data folder. */
+  databaseUrl: secret(readDatabaseUrl, withoutCredentials),
+  /** Keys the digests of API keys; replicas share it. Null: the one kept in the data folder. */
+  installationSecret: secret((env) => readSecret(env, 'GATEWAY_SECRET')),
+  /** How long a silent process counts as alive; after that, other processes recover its holds. */
+  leaseMs: open((env) => 1_000 * readWhole(env, 'GATEWAY_LEASE_SECONDS', 15, { least: 1, most: LEASE_SECONDS_MAX })),
+  workers: open((env, flags) =>
+    flags.workers === undefined
+      ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
+      : whole('--workers', flags.workers, WORKERS_RANGE),
+  ),
+  /** The certificate of the public listener, where the environment names it. */
+  tls: open((env) => readTlsFiles(env, 'GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY')),
+  logLevel: open((env) => readChoice(env, 'GATEWAY_LOG', ['debug', 'info', 'warn', 'error', 'silent'], 'info')),
+  /** Whether to look for model servers on this machine when no config file names providers. */
+  discoverLocal: open((env) => readSwitch(env, 'GATEWAY_DISCOVER_LOCAL', 'on')),
+  /** Whether the config file may name commands whose output is a value. */
+  allowExec: open((env) => readSwitch(env, 'GATEWAY_ALLOW_EXEC', 'off')),
+  /** How often such commands are run again. */
+  execRefreshMs: open(
+    (env) => 1_000 * readWhole(env, 'GATEWAY_EXEC_SECONDS', 300, { least: 1, most: EXEC_SECONDS_MAX }),
+  ),
+  /** Whether the sandbox judges every request as the real APIs do. */
+  sandboxStrict: open((env) => readChoice(env, 'GATEWAY_SANDBOX', ['lenient', 'strict'], 'lenient') === 'strict'),
+};
+
+type Rows = typeof SETTINGS;
+
+/** From the environment; fixed for the life of the process. */
+export type Settings = { readonly [Name in keyof Rows]: ReturnType<Rows[Name]['read']> };
+
 export function readSettings(env: Environment, flags: SettingFlags = {}): Settings {
-  const port = readPort(env, 'GATEWAY_PORT', 8080);
-  const adminPort = readPort(env, 'GATEWAY_ADMIN_PORT', 8081);
+  const entries = Object.entries(SETTINGS).map(([name, { read }]) => [name, read(env, flags)]);
+  const settings: Settings = Object.freeze(Object.fromEntries(entries));
+  const { port, adminPort } = settings;
   if (port === adminPort && port !== 0) {
     throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
   }
-  const adminHost = readHost(env, 'GATEWAY_ADMIN_HOST');
-  return Object.freeze<Settings>({
-    host: readHost(env, 'GATEWAY_HOST'),
-    port,
-    adminHost,
-    adminPort,
-    adminHosts: readAdminHosts(env, adminHost),
-    adminTls: readTlsFiles(env, 'GATEWAY_ADMIN_TLS_CERT', 'GATEWAY_ADMIN_TLS_KEY'),
-    adminProxy: readChoice(env, 'GATEWAY_ADMIN_PROXY', ['on', 'off'], 'off') === 'on',
-    metricsToken: readSecret(env, 'GATEWAY_METRICS_TOKEN'),
-    oidc: readOidc(
-      env,
-      givenSecret(env, 'GATEWAY_OIDC_CLIENT_SECRET') ?? null,
-      (setting, message) => new SettingError(setting, message),
-    ),
-    metricsPerKey: readChoice(env, 'GATEWAY_METRICS_KEYS', ['on', 'off'], 'off') === 'on',
-    publicUrl: readPublicUrl(env),
-    trustedProxies: readTrustedProxies(env),
-    proxyHeader: readChoice(env, 'GATEWAY_PROXY_HEADER', FORWARDING_HEADERS, 'x-forwarded-for'),
-    corsOrigins: readCorsOrigins(env),
-    dataDir: readPath(env, 'GATEWAY_DATA', './data'),
-    configFile: readPath(env, 'GATEWAY_CONFIG', './gateway.yaml'),
-    configFileNamed: given(env, 'GATEWAY_CONFIG') !== undefined,
-    databaseUrl: readDatabaseUrl(env),
-    installationSecret: readSecret(env, 'GATEWAY_SECRET'),
-    leaseMs: 1_000 * readWhole(env, 'GATEWAY_LEASE_SECONDS', 15, { least: 1, most: LEASE_SECONDS_MAX }),
-    workers:
-      flags.workers === undefined
-        ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
-        : whole('--workers', flags.workers, WORKERS_RANGE),
-    tls: readTlsFiles(env, 'GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY'),
-    logLevel: readChoice(env, 'GATEWAY_LOG', LOG_LEVELS, 'info'),
-    sandboxStrict: readChoice(env, 'GATEWAY_SANDBOX', ['lenient', 'strict'], 'lenient') === 'strict',
-    allowExec: readChoice(env, 'GATEWAY_ALLOW_EXEC', ['on', 'off'], 'off') === 'on',
-    execRefreshMs: 1_000 * readWhole(env, 'GATEWAY_EXEC_SECONDS', 300, { least: 1, most: EXEC_SECONDS_MAX }),
-    discoverLocal: readChoice(env, 'GATEWAY_DISCOVER_LOCAL', ['on', 'off'], 'on') === 'on',
-  });
+  return settings;
+}
+
+/** How each value is shown to the operator. */
+export type Shown<Of> = { readonly [Name in keyof Required<Of>]: (value: Of[Name]) => unknown };
+
+export const SETTING_VIEWS = Object.fromEntries(
+  Object.entries(SETTINGS).map(([name, { show }]) => [name, show]),
+) as unknown as Shown<Settings>;
+
+export function whetherSet(value: unknown): string | null {
+  return value === null ? null : 'set';
+}
+
+/** Host, port and database: what is before the `@`, and the parameters, can be secret. */
+function withoutCredentials(url: string | null): string | null {
+  if (url === null) return null;
+  const { protocol, hostname, port, pathname } = new URL(url);
+  return `${protocol}//${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
 }
 
 /** Of a setting that is a secret: the variable itself, or the file that `NAME_FILE` names. */
@@ -122,6 +191,10 @@ function readChoice<const Choice extends string>(
   const choice = choices.find((candidate) => candidate === text);
   if (choice !== undefined) return choice;
   throw new SettingError(name, ` is ${shown(text)}: expected one of ${choices.join(', ')}`);
+}
+
+function readSwitch(env: Environment, name: string, fallback: 'on' | 'off'): boolean {
+  return readChoice(env, name, ['on', 'off'], fallback) === 'on';
 }
 
 function readHost(env: Environment, name: string): string {

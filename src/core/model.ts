@@ -1,14 +1,69 @@
 /** What the gateway publishes and where it sends it. Built once from the configuration, then frozen. */
+import type { Static } from 'typebox';
+import { Type } from '../lib/schema-builder.ts';
+import { closed, flag, section, setting, text, type Values } from '../lib/setting-rows.ts';
 import type { Format } from './endpoints.ts';
 import type { Pricing } from './money.ts';
 
-export interface Capabilities {
-  readonly tools: boolean;
-  readonly images: boolean;
-  readonly reasoning: boolean;
-  readonly structured_output: boolean;
-  readonly streaming: boolean;
+function capability<Name extends string>(name: Name) {
+  return setting(name, Type.Boolean(), (given = true) => given);
 }
+
+/** They are not published for every model: what is not denied here is left to the provider to refuse. */
+export const CAPABILITIES = section(
+  {
+    tools: capability('tools'),
+    images: capability('images'),
+    reasoning: capability('reasoning'),
+    structured_output: capability('structured_output'),
+    streaming: capability('streaming'),
+  },
+  {
+    description: 'Default: true. Requests that need what is false are refused here; the rest is left to the provider.',
+  },
+);
+export type Capabilities = Values<typeof CAPABILITIES>;
+
+const Label = Type.String({ minLength: 1, maxLength: 200 });
+
+/** What the catalog says of a model. */
+export const DESCRIPTION = section({
+  display_name: setting('displayName', Label, (given) => given),
+  tagline: setting('tagline', Label, (given) => given),
+  owned_by: setting('ownedBy', Label, (given) => given),
+  created: setting(
+    'createdS',
+    Type.Integer({ minimum: 0, maximum: 9_999_999_999, description: 'Seconds since 1970.' }),
+    (given = 0) => given,
+  ),
+});
+
+/** What elastic holds depend on. */
+export const OUTPUT = section({
+  visible_output: setting(
+    'visibleOutput',
+    Type.Boolean({
+      description:
+        'Whether all output that is billed can be seen in a stream, so that its holds may be elastic. Default: decided by each request.',
+    }),
+    (given) => given ?? null,
+  ),
+  output_speed: setting(
+    'outputSpeed',
+    Type.Number({
+      exclusiveMinimum: 0,
+      maximum: 1_000_000,
+      description:
+        'The most tokens of output per second that the model produces, which bounds reasoning that is not shown, so that its holds may be elastic. Default: twice the fastest of its last 1,000 streams, once there were 50.',
+    }),
+    (given) => given ?? null,
+  ),
+});
+
+export const LISTING = section({
+  public: flag('public', 'Listed without a credential.', false),
+  hidden: flag('hidden', 'Listed for nobody, and served to whoever asks for it by its id.', false),
+});
 
 /** One place where a model is served: a provider, the model's name there, and the format spoken to it. */
 export interface Target {
@@ -37,44 +92,47 @@ export interface ModelSources {
   readonly maxOutputTokens: Source;
 }
 
-/** Parameters of requests that do not name them, by their names in the chat format. */
-export interface ModelDefaults {
-  readonly temperature?: number;
-  readonly top_p?: number;
-  readonly top_k?: number;
-  readonly frequency_penalty?: number;
-  readonly presence_penalty?: number;
-  readonly seed?: number;
-  readonly stop?: readonly string[];
-  readonly max_output_tokens?: number;
-  readonly reasoning_effort?: string;
-  readonly verbosity?: string;
-  readonly service_tier?: string;
-}
+const StopSequence = Type.String({ minLength: 1, maxLength: 200 });
+
+export const DefaultsSchema = Type.Object(
+  {
+    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+    top_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    top_k: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+    frequency_penalty: Type.Optional(Type.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: Type.Optional(Type.Number({ minimum: -2, maximum: 2 })),
+    seed: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    stop: Type.Optional(Type.Array(StopSequence, { minItems: 1, maxItems: 4 })),
+    max_output_tokens: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'The output limit of a request without one.' }),
+    ),
+    reasoning_effort: Type.Optional(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+    verbosity: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
+    service_tier: Type.Optional(
+      text('^[a-z_]{1,32}$', 'a name of lower-case letters', 'Needs a price where it is not the plain service.'),
+    ),
+  },
+  {
+    ...closed,
+    description: 'Parameters of requests that do not name them, by their names in the chat format.',
+  },
+);
+
+export type ModelDefaults = Readonly<Static<typeof DefaultsSchema>>;
 
 export interface ModelOrigin {
   readonly kind: 'alias' | 'pattern';
   readonly of: string;
 }
 
-export interface Model {
+export interface Model extends Values<typeof DESCRIPTION>, Values<typeof OUTPUT>, Values<typeof LISTING> {
   readonly id: string;
-  readonly createdS: number;
   readonly ownedBy: string;
-  readonly displayName: string | undefined;
-  readonly tagline: string | undefined;
   /** The provider that key scopes refer to. */
   readonly provider: string;
   readonly contextWindow: number | null;
   readonly maxOutputTokens: number | null;
   readonly capabilities: Capabilities;
-  /**
-   * Whether all output that is billed can be seen in a stream: hidden reasoning could outrun an elastic hold. Null where
-   * that depends on the request.
-   */
-  readonly visibleOutput: boolean | null;
-  /** The most tokens of output per second, as the operator says; null where nobody does. */
-  readonly outputSpeed: number | null;
   /** What the caller is charged. */
   readonly pricing: Pricing;
   /** What the provider asks of the operator; equal to `pricing` without a mark-up. */
@@ -83,9 +141,6 @@ export interface Model {
   readonly publishedPricing: Readonly<Record<string, number>>;
   readonly sources: ModelSources;
   readonly targets: readonly [Target, ...Target[]];
-  readonly public: boolean;
-  /** Listed for nobody. */
-  readonly hidden: boolean;
   readonly defaults: ModelDefaults | null;
   /** What the config file calls it, where that is not its id: the model that it is an alias of, or its pattern. */
   readonly origin: ModelOrigin | null;

@@ -11,7 +11,7 @@ const GIB = 1024 ** 3;
 const ANY_COUNT = { minimum: 1, maximum: 1_000_000 };
 
 function limitOfBytes<Field extends string>(field: Field, description: string, fallback: number, maximum: number) {
-  return bytes(field, description, fallback, { minimum: 1024, maximum }, ' In bytes.');
+  return bytes(field, description, fallback, { minimum: 1024, maximum }, '. In bytes.');
 }
 
 export const LIMITS = section({
@@ -211,17 +211,26 @@ export const SINGLE = section({
   account_page: flag('accountPage', 'Whether key holders can look at their own key in a browser, at /account.', false),
 });
 
+export const ALERT_SWITCHES = section({
+  allow_private: flag(
+    'allowPrivate',
+    'Whether the webhooks of this file may lead to this machine or into a private network.',
+    false,
+  ),
+  accounts_allow_private: flag(
+    'accountsAllowPrivate',
+    'Whether webhooks of accounts, which their holders set, may lead there too: only where you trust all of them with your network.',
+    false,
+  ),
+});
+
 /** Who is told of what, without asking. */
-export interface AlertPolicy {
+export interface AlertPolicy extends Values<typeof ALERT_SWITCHES> {
   readonly webhooks: readonly ConfiguredWebhook[];
   /** The program and its arguments; null: none. */
   readonly command: readonly string[] | null;
   /** Where the program is looked for. */
   readonly commandPath: string;
-  /** Whether the webhooks above may lead to this machine or into a private network. */
-  readonly allowPrivate: boolean;
-  /** The same for the webhooks of accounts, which their holders set. */
-  readonly accountsAllowPrivate: boolean;
   /** Authorities that may sign the certificates of webhooks besides the usual ones, PEM; null: no others. */
   readonly ca: string | null;
 }

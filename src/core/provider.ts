@@ -1,5 +1,5 @@
 /** An upstream account, and the catalog: everything the configuration says about where requests can go. */
-import { seconds, section, type Values } from '../lib/setting-rows.ts';
+import { flag, seconds, section, type Values } from '../lib/setting-rows.ts';
 import type { Format } from './endpoints.ts';
 import type { Model } from './model.ts';
 
@@ -15,6 +15,22 @@ export const TIMEOUTS = section({
 });
 export type Timeouts = Values<typeof TIMEOUTS>;
 export const DEFAULT_TIMEOUTS = TIMEOUTS.read();
+
+export const PROVIDER_SWITCHES = section({
+  store_responses: flag(
+    'storesResponses',
+    'Whether the provider may store what it is sent, as its own defaults and the client say.',
+    false,
+    ', it is asked not to.',
+  ),
+  forward_traceparent: flag(
+    'forwardsTraceparent',
+    'Whether it is sent the traceparent of the client, as for a server of your own.',
+    false,
+    '. Not for ai-sdk.',
+  ),
+  circuit_breaker: flag('circuitBreaker', 'Whether a target that keeps failing is skipped for a while.', true),
+});
 
 /** How connections to a provider are made. */
 export interface Network {
@@ -42,7 +58,7 @@ export interface ProviderPackage {
 /** What a package exports to make a provider out of settings. */
 export type ProviderFactory = (settings: Readonly<Record<string, unknown>>) => unknown;
 
-export interface Provider {
+export interface Provider extends Values<typeof PROVIDER_SWITCHES> {
   readonly name: string;
   readonly kind: ProviderKind;
   /** Without a trailing slash. `openai`: ends before `/chat/completions`; `anthropic`: ends before `/v1/messages`. */
@@ -63,12 +79,6 @@ export interface Provider {
   readonly options: Readonly<Record<string, unknown>>;
   /** Only for `ai-sdk`. */
   readonly package?: ProviderPackage | undefined;
-  /** Whether the provider may store what it is sent; where not, it is asked not to. */
-  readonly storesResponses: boolean;
-  /** Whether it is given the `traceparent` of the client. */
-  readonly forwardsTraceparent: boolean;
-  /** False: its targets are asked however often they fail. */
-  readonly circuitBreaker: boolean;
 }
 
 /** As it may be shown: a query can be secret. */

@@ -5,6 +5,13 @@
 import type { Static, TObject, TOptional, TSchema } from 'typebox';
 import { Type } from './schema-builder.ts';
 
+export const closed = { additionalProperties: false };
+
+/** Editors show `patternErrorMessage`, and so does the loader. */
+export function text(pattern: string, allowed: string, description: string) {
+  return Type.String({ pattern, patternErrorMessage: `must be ${allowed}`, description });
+}
+
 export interface Setting<Field extends string, Schema extends TSchema, Value> {
   readonly field: Field;
   readonly schema: TOptional<Schema>;
@@ -32,7 +39,7 @@ export function section<const Of extends Rows>(rows: Of, options: { readonly des
   const properties = Object.fromEntries(entries.map(([name, { schema }]) => [name, schema])) as Schemas<Of>;
   return {
     properties,
-    schema: Type.Optional(Type.Object(properties, { additionalProperties: false, ...options })),
+    schema: Type.Optional(Type.Object(properties, { ...closed, ...options })),
     read: (written = {}) => {
       const given = new Map<string, unknown>(Object.entries(written));
       return Object.fromEntries(
@@ -50,8 +57,9 @@ export function setting<Field extends string, Schema extends TSchema, Value>(
   return { field, schema: Type.Optional(schema) as TOptional<Schema>, read };
 }
 
-export function flag<Field extends string>(field: Field, description: string, fallback: boolean) {
-  const schema = Type.Boolean({ description: `${description} Default: ${fallback}.` });
+/** `end`: how the description ends after the default. */
+export function flag<Field extends string>(field: Field, description: string, fallback: boolean, end = '.') {
+  const schema = Type.Boolean({ description: `${description} Default: ${fallback}${end}` });
   return setting(field, schema, (given = fallback) => given);
 }
 
@@ -89,15 +97,14 @@ export function seconds<Field extends string>(
 
 const UNITS = ['', ' KiB', ' MiB', ' GiB'] as const;
 
-/** `note`: what follows in the description. */
 export function bytes<Field extends string>(
   field: Field,
   description: string,
   fallback: number,
   range: Range,
-  note = '',
+  end = '.',
 ) {
   const unit = Math.floor(Math.log2(fallback) / 10);
-  const described = `${description} Default ${fallback / 1_024 ** unit}${UNITS[unit]}.${note}`;
+  const described = `${description} Default ${fallback / 1_024 ** unit}${UNITS[unit]}${end}`;
   return setting(field, Type.Integer({ ...range, description: described }), (given = fallback) => given);
 }

@@ -134,7 +134,7 @@ describe('the body of a request', () => {
   });
 
   test('gets in the messages format only what the format and the model take', () => {
-    const defaults = { temperature: 1.7, top_k: 5, reasoning_effort: 'minimal' };
+    const defaults = { temperature: 1.7, top_k: 5, reasoning_effort: 'minimal' } as const;
     const read = (upstreamModel: string, fields: object = {}) => {
       const { model: _model, ...body } = withDefaults(
         bodyOf(fields),
