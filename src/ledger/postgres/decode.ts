@@ -10,7 +10,7 @@ import {
   type SettleOutcome,
   type VoidOutcome,
 } from '../port.ts';
-import { summaryAlong } from '../rules/levels.ts';
+import { summaryOnPath } from '../rules/levels.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { integer, readersOf, readKey, readTotals } from './columns.ts';
 import type { Row } from './connection.ts';
@@ -55,7 +55,7 @@ export function decode(op: HotName, value: unknown, nowMs: number): Result {
       // There for a key of an account: the accounts above it, from the nearest to the root.
       const path = (row.path ?? []) as readonly Row[];
       const nodes = path.map((node) => nodeFrom(readersOf(node)));
-      return summaryAlong(readTotals(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
+      return summaryOnPath(readTotals(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
     }
     case 'heartbeat':
       return { kind: raw.kind } as Outcome<'heartbeat'>;
