@@ -4,14 +4,14 @@ import type { Mutation } from './mutations.ts';
 export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'tokens of input are not counted',
-    edits: [['sqlite/admit.ts', 'keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);', '']],
+    edits: [['sqlite/admit.ts', 'keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);', '']],
   },
   {
     name: 'tokens of output are not counted',
     edits: [
       [
         'sqlite/hold.ts',
-        'keys.countTokens(state, nodesOf(state, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);',
+        'keys.countTokens(state, nodes, request.usage?.tokens.output ?? request.outputTokens ?? 0);',
         '',
       ],
     ],
@@ -39,11 +39,11 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'tokens of a request are counted that is refused for another reason',
     edits: [
-      ['sqlite/admit.ts', '  keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n', ''],
+      ['sqlite/admit.ts', '  keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);\n', ''],
       [
         'sqlite/admit.ts',
         '  rollOverAll(state, keys.nowMs);\n  const decision',
-        '  keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);\n  rollOverAll(state, keys.nowMs);\n  const decision',
+        '  keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);\n  rollOverAll(state, keys.nowMs);\n  const decision',
       ],
     ],
   },

@@ -158,8 +158,8 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/hold.ts',
-        '  expirePromotions(keys, state);\n  if (state.path !== null) return extendOn',
-        '  if (state.path !== null) return extendOn',
+        '  expirePromotions(keys, state);\n  const decision = decideExtension',
+        '  const decision = decideExtension',
       ],
       ...UNCHECKED,
     ],

@@ -26,8 +26,8 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/admit.ts',
-        "reserveAt(state.path.nodes, state.key.mode === 'credit', { amount, tokens, holds: 1 });",
-        '',
+        'reserve(state, nodesAbove(state), amount, tokens, 1);',
+        'reserve(state, [], amount, tokens, 1);',
       ],
       ...UNCHECKED,
     ],
@@ -40,22 +40,29 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'caps on tokens are not asked',
-    edits: [['rules/levels.ts', 'means: (tokenCap?.amount ?? AMOUNT_MAX)', 'means: AMOUNT_MAX']],
+    edits: [['rules/levels.ts', 'available: (tokenCap?.amount ?? AMOUNT_MAX)', 'available: AMOUNT_MAX']],
   },
   {
     name: 'caps on tokens do not count credit keys',
-    edits: [['sqlite/hold.ts', '    node.tokensUsed += tokens;', '    if (!credit) node.tokensUsed += tokens;']],
+    edits: [['sqlite/key-state.ts', '    node.tokensUsed += tokens;', '    if (!credit) node.tokensUsed += tokens;']],
   },
   {
     name: 'the credit of the root is not asked',
     edits: [
-      ['rules/levels.ts', 'const means = node.purchased - node.used;', 'const means = AMOUNT_MAX;'],
+      ['rules/levels.ts', 'available: purchased - used,', 'available: node === null ? purchased - used : AMOUNT_MAX,'],
       ...UNCHECKED,
     ],
   },
   {
     name: 'what others below the root hold is not looked at',
-    edits: [['rules/levels.ts', 'if (means - reserved < withRoom(held', 'if (means < withRoom(held'], ...UNCHECKED],
+    edits: [
+      [
+        'rules/levels.ts',
+        'if (available - reserved < withRoom(held',
+        'if (available - (by.node === null ? reserved : 0n) < withRoom(held',
+      ],
+      ...UNCHECKED,
+    ],
   },
   {
     name: 'the cap of a key is not asked',
@@ -63,21 +70,34 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a cap that is used up counts as too small',
-    edits: [['rules/levels.ts', 'if (period !== null && (means <= 0n || rest))', 'if (period !== null && rest)']],
+    edits: [['rules/levels.ts', 'if (period !== null && (available <= 0n || rest))', 'if (period !== null && rest)']],
   },
   {
     name: 'a hold does not shrink to what a level above carries',
-    edits: [['rules/levels.ts', 'const held = most < means ? most : means;', 'const held = most;'], ...UNCHECKED],
+    edits: [
+      [
+        'rules/levels.ts',
+        'const held = smaller(most, available);',
+        'const held = by.node === null ? smaller(most, available) : most;',
+      ],
+      ...UNCHECKED,
+    ],
   },
   {
     name: 'the least that will do is not asked for at a level above',
-    edits: [['rules/levels.ts', "if (means < least) return { kind: 'insufficient', by };", '']],
+    edits: [
+      [
+        'rules/levels.ts',
+        "if (available < least) return { kind: 'insufficient', by };",
+        "if (available < least && by.node === null) return { kind: 'insufficient', by };",
+      ],
+    ],
   },
   {
     name: 'token-budget keys spend the credit of the root',
     edits: [
       [
-        'sqlite/hold.ts',
+        'sqlite/key-state.ts',
         '    if (credit) {\n      node.used += charged;',
         '    if (tokens >= 0n) {\n      node.used += charged;',
       ],
@@ -88,9 +108,9 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'a charge is booked at the nearest account alone',
     edits: [
       [
-        'sqlite/hold.ts',
-        'for (const node of nodesOf(state, hold)) {\n    atMs =',
-        'for (const node of nodesOf(state, hold).slice(0, 1)) {\n    atMs =',
+        'sqlite/key-state.ts',
+        'for (const node of nodes) {\n    atMs =',
+        'for (const node of nodes.slice(0, 1)) {\n    atMs =',
       ],
     ],
   },
@@ -106,22 +126,41 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what an ended hold reserved at accounts stays reserved',
-    edits: [['sqlite/hold.ts', "reserveAt(nodes, state.key.mode === 'credit', less);", '']],
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'reserve(state, nodes, -hold.amount, -hold.tokens, -1);',
+        'reserve(state, [], -hold.amount, -hold.tokens, -1);',
+      ],
+    ],
   },
   {
     name: 'the file keeps what an ended hold reserved at accounts',
-    edits: [['sqlite/hold.ts', 'if (hold.persisted) keys.reservePersisted(state, nodes, less);', '']],
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'keys.reservePersisted(state, nodes, -hold.amount, -hold.tokens, -1);',
+        'keys.reservePersisted(state, [], -hold.amount, -hold.tokens, -1);',
+      ],
+    ],
   },
   {
     name: 'an extension is reserved at its key alone',
-    edits: [['sqlite/hold.ts', '  reserveAt(nodes, credit, more);\n', ''], ...UNCHECKED],
+    edits: [
+      [
+        'sqlite/hold.ts',
+        'reserve(state, nodes, moreAmount, moreTokens, 0);',
+        'reserve(state, [], moreAmount, moreTokens, 0);',
+      ],
+      ...UNCHECKED,
+    ],
   },
   {
     name: 'an extension asks the key alone',
     edits: [
       [
         'rules/levels.ts',
-        'raisedWithin(before, most, by.means - by.reserved)',
+        'raisedWithin(before, most, by.available - by.reserved)',
         'raisedWithin(before, most, by.node === null ? by.means - by.reserved : most)',
       ],
       ...UNCHECKED,
@@ -136,19 +175,31 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a hold gives way although one of another key does not wait',
-    edits: [['sqlite/balance.ts', 'if (node === null) {\n    yield*', 'if (node !== undefined) {\n    yield*']],
+    edits: [
+      [
+        'sqlite/balance.ts',
+        'if (node === null || state.path === null) {\n    yield*',
+        'if (node !== undefined || state.path === null) {\n    yield*',
+      ],
+    ],
   },
   {
     name: 'no hold gives way where all below an account wait for each other',
-    edits: [['sqlite/balance.ts', 'mustYield(holdsAt(state, path, decision.by), hold) ?', 'false ?']],
+    edits: [
+      [
+        'sqlite/balance.ts',
+        'mustYield(holdsAt(state, decision.by), hold) ?',
+        'decision.by.node === null && mustYield(holdsAt(state, decision.by), hold) ?',
+      ],
+    ],
   },
   {
     name: 'a slot of the key stays taken where an account refuses',
     edits: [
       [
         'sqlite/admit.ts',
-        '  for (const node of path?.nodes ?? NO_NODES) {\n    if (node.account.rpmLimit === null)',
-        '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, nowMs);\n  for (const node of path?.nodes ?? NO_NODES) {\n    if (node.account.rpmLimit === null)',
+        '  for (const node of nodesAbove(state)) {\n    if (node.account.rpmLimit === null)',
+        '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, nowMs);\n  for (const node of nodesAbove(state)) {\n    if (node.account.rpmLimit === null)',
       ],
       ['sqlite/admit.ts', '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, keys.steadyMs);\n', ''],
     ],
@@ -165,13 +216,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keys of a suspended account are served',
-    edits: [
-      [
-        'sqlite/admit.ts',
-        "if (closed !== undefined && closed !== 'active') return",
-        'if (closed === undefined) return',
-      ],
-    ],
+    edits: [['sqlite/admit.ts', "if (account.status !== 'active') return", "if (account.status === 'closed') return"]],
   },
   {
     name: 'an account moves while something below it is held',
@@ -225,7 +270,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keys go on below the old place of an account that moved',
-    edits: [['sqlite/accounts.ts', 'accounts.placeAgain(tree);', '']],
+    edits: [['sqlite/accounts.ts', 'accounts.recomputePaths(tree);', '']],
   },
   {
     name: 'the balance of a key that joins is lost',
@@ -306,8 +351,8 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/key-cache.ts',
-        "for (const hold of unpersisted) reserveAt(nodesOf(state, hold), mode === 'credit', { ...hold, holds: 1 });",
-        '',
+        'reserve(state, nodesOf(state, hold), hold.amount, hold.tokens, 1);',
+        'reserve(state, [], hold.amount, hold.tokens, 1);',
       ],
       ...UNCHECKED,
     ],

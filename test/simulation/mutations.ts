@@ -50,7 +50,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what an ended hold reserved stays reserved',
-    edits: [['sqlite/hold.ts', 'state.reserved -= hold.amount;', '']],
+    edits: [['sqlite/hold.ts', 'reserve(state, nodes, -hold.amount, -hold.tokens, -1);', 'state.liveHolds--;']],
   },
   {
     name: 'an ended hold stays in the table',
@@ -190,9 +190,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'credit is held beyond the balance',
     edits: [
       [
-        'sqlite/balance.ts',
-        'if (means - state.reserved < withRoom(held, room))',
-        "if (key.mode !== 'credit' && means - state.reserved < withRoom(held, room))",
+        'rules/levels.ts',
+        'if (available - reserved < withRoom(held, wanted.room))',
+        'if ((inTokens || by.node !== null) && available - reserved < withRoom(held, wanted.room))',
       ],
       WITHOUT_BALANCE_CHECK,
     ],
@@ -201,27 +201,27 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'the budget check ignores what is reserved',
     edits: [
       [
-        'sqlite/balance.ts',
-        'if (means - state.reserved < withRoom(held, room))',
-        "if (key.mode === 'credit' && means - state.reserved < withRoom(held, room))",
+        'rules/levels.ts',
+        'if (available - reserved < withRoom(held, wanted.room))',
+        'if ((!inTokens || by.node !== null) && available - reserved < withRoom(held, wanted.room))',
       ],
     ],
   },
   {
     name: 'an extension ignores what others hold',
     edits: [
-      ['sqlite/balance.ts', 'raisedWithin(held, amount, means - state.reserved)', 'raisedWithin(held, amount, means)'],
+      ['rules/levels.ts', 'by.available - by.reserved)', 'by.available - (by.node === null ? 0n : by.reserved))'],
       WITHOUT_BALANCE_CHECK,
     ],
   },
   {
     name: 'an extension is not reserved',
-    edits: [['sqlite/hold.ts', 'state.reserved += more;', ''], WITHOUT_RESERVED_CHECK],
+    edits: [['sqlite/hold.ts', 'reserve(state, nodes, moreAmount, moreTokens, 0);', ''], WITHOUT_RESERVED_CHECK],
   },
   {
     name: 'an admission whose acknowledgement was lost holds again',
     edits: [
-      ['sqlite/admit.ts', 'if (earlier !== null) return', 'if (earlier === undefined) return'],
+      ['sqlite/admit.ts', 'if (previous !== null) return', 'if (previous === undefined) return'],
       [
         'sqlite/statements.ts',
         'addHold: prepare(`\n      INSERT INTO holds',
@@ -260,7 +260,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'sums are not written when a hold ends',
-    edits: [['sqlite/hold.ts', 'keys.markDirty(state);\n  keys.snapshot(hold);\n  if', 'keys.snapshot(hold);\n  if']],
+    edits: [
+      ['sqlite/hold.ts', 'keys.markDirty(state);\n  keys.snapshot(hold);\n  const', 'keys.snapshot(hold);\n  const'],
+    ],
   },
   {
     name: 'a bad operation takes the others of its batch along',
@@ -322,7 +324,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an extension that would do with less is refused',
-    edits: [['sqlite/balance.ts', 'const least = smaller(amountMin ?? amount, amount);', 'const least = amount;']],
+    edits: [['sqlite/balance.ts', 'amountMin: smaller(amountMin, amount),', 'amountMin: amount,']],
   },
   {
     name: 'no room is left for others',
@@ -330,7 +332,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'no hold gives way where all wait for each other',
-    edits: [['sqlite/balance.ts', 'mustYield(state.holds.values(), hold) ?', 'false ?']],
+    edits: [
+      [
+        'sqlite/balance.ts',
+        'mustYield(holdsAt(state, decision.by), hold) ?',
+        'decision.by.node !== null && mustYield(holdsAt(state, decision.by), hold) ?',
+      ],
+    ],
   },
   {
     name: 'the oldest hold gives way instead of the youngest',
@@ -342,13 +350,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a hold that was extended still counts as waiting',
-    edits: [
-      [
-        'sqlite/hold.ts',
-        'decision.held : hold.amount;\n  const waiting = decision.kind',
-        'decision.held : hold.amount;\n  const waiting = hold.waiting || decision.kind',
-      ],
-    ],
+    edits: [['sqlite/hold.ts', 'const waiting = decision.kind', 'const waiting = hold.waiting || decision.kind']],
   },
   {
     name: 'a rollback forgets that a hold waits',

@@ -11,7 +11,7 @@ import {
   type SettleOutcome,
   type VoidOutcome,
 } from '../port.ts';
-import { summaryAlong } from '../rules/levels.ts';
+import { summaryOnPath } from '../rules/levels.ts';
 import { keyFrom, nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { HotName } from './encode.ts';
 
@@ -54,7 +54,7 @@ export function decode(op: HotName, value: unknown, nowMs: number): Result {
       // There for a key of an account: the accounts above it, from the nearest to the root.
       const path = (row.path ?? []) as readonly Row[];
       const nodes = path.map((node) => nodeFrom(node));
-      return summaryAlong(totalsFrom(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
+      return summaryOnPath(totalsFrom(row), nodes, Math.max(nowMs, integer(row, 'seen_ms')));
     }
     case 'heartbeat':
       return { kind: raw.kind } as Outcome<'heartbeat'>;

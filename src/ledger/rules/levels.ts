@@ -1,6 +1,7 @@
 /**
- * Whether a path carries a hold: the key, the account that it belongs to, and so on up to the root, which pays. Every limit of
- * every level is asked, from the key upwards; the first that refuses decides. Pure: decides, moves nothing.
+ * Whether a path carries a hold: the key, the account that it belongs to, and so on up to the root, which pays. The path of a
+ * key without an account is the key alone, which pays for itself. Every limit of every level is asked, from the key upwards;
+ * the first that refuses decides. Pure: decides, moves nothing.
  */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { type Period, periodEndMs } from '../../core/period.ts';
@@ -13,6 +14,7 @@ import {
   type Unit,
 } from '../port.ts';
 import { type KeyTotals, summaryOf } from './key-totals.ts';
+import type { PayerTotals } from './money-rules.ts';
 import { type NodeTotals, rollOverNode } from './tree.ts';
 
 /** One limit of one level. */
@@ -21,7 +23,7 @@ export interface Level<N extends NodeTotals = NodeTotals> {
   readonly node: N | null;
   readonly unit: Unit;
   /** What it could carry if nothing were held. */
-  readonly means: bigint;
+  readonly available: bigint;
   readonly reserved: bigint;
   /** Of a cap or budget; null for a balance. */
   readonly period: Period | null;
@@ -29,17 +31,18 @@ export interface Level<N extends NodeTotals = NodeTotals> {
   readonly set: boolean;
 }
 
-/** The periods of the key and of its path must have been rolled over. */
+/** The periods of the key and of the accounts above it must have been rolled over; `path` is empty for a key without one. */
 export function levelsOf<N extends NodeTotals>(totals: KeyTotals, path: readonly N[]): readonly Level<N>[] {
   const { key, reserved } = totals;
   const credit = key.mode === 'credit';
+  if (credit && path.length === 0) return [balanceLevel<N>(null, totals)];
   const levels: Level<N>[] = [];
   const own = credit ? key.cap : (key.budget ?? AMOUNT_MAX);
   if (own !== null) {
     levels.push({
       node: null,
       unit: credit ? 'credit' : 'tokens',
-      means: own - totals.periodUsed,
+      available: own - totals.periodUsed,
       reserved,
       period: key.period,
       set: credit || key.budget !== null,
@@ -47,28 +50,31 @@ export function levelsOf<N extends NodeTotals>(totals: KeyTotals, path: readonly
   }
   if (credit) {
     // What the key may spend in all, which must fit into its sums.
-    levels.push({ node: null, unit: 'credit', means: AMOUNT_MAX - totals.used, reserved, period: 'none', set: false });
+    const available = AMOUNT_MAX - totals.used;
+    levels.push({ node: null, unit: 'credit', available, reserved, period: 'none', set: false });
   }
   for (const node of path) {
     const { creditCap, tokenCap, parentId } = node.account;
     if (credit && creditCap !== null) {
-      const means = creditCap.amount - node.creditUsed;
-      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: creditCap.period, set: true });
+      const available = creditCap.amount - node.creditUsed;
+      levels.push({ node, unit: 'credit', available, reserved: node.reserved, period: creditCap.period, set: true });
     }
     levels.push({
       node,
       unit: 'tokens',
-      means: (tokenCap?.amount ?? AMOUNT_MAX) - node.tokensUsed,
+      available: (tokenCap?.amount ?? AMOUNT_MAX) - node.tokensUsed,
       reserved: node.reservedTokens,
       period: tokenCap?.period ?? 'none',
       set: tokenCap !== null,
     });
-    if (credit && parentId === null) {
-      const means = node.purchased - node.used;
-      levels.push({ node, unit: 'credit', means, reserved: node.reserved, period: null, set: true });
-    }
+    if (credit && parentId === null) levels.push(balanceLevel(node, node));
   }
   return levels;
+}
+
+/** Whoever pays: a root, or a key without an account. */
+function balanceLevel<N extends NodeTotals>(node: N | null, { purchased, used, reserved }: PayerTotals): Level<N> {
+  return { node, unit: 'credit', available: purchased - used, reserved, period: null, set: true };
 }
 
 /** What a key and its levels show; the periods must have been rolled over. */
@@ -76,7 +82,7 @@ function pathFigures(totals: KeyTotals, path: readonly NodeTotals[]): PathFigure
   const unit: Unit = totals.key.mode === 'credit' ? 'credit' : 'tokens';
   let least: { readonly left: bigint; readonly account: boolean } | null = null;
   for (const level of levelsOf(totals, path)) {
-    const left = level.means - level.reserved;
+    const left = level.available - level.reserved;
     if (!level.set || level.unit !== unit || (least !== null && left >= least.left)) continue;
     least = { left, account: level.node !== null };
   }
@@ -108,12 +114,12 @@ export function smaller(one: bigint, other: bigint): bigint {
 }
 
 /** What must be free for a hold that leaves room for others of its size. */
-export function withRoom(held: bigint, room: number): bigint {
+function withRoom(held: bigint, room: number): bigint {
   return held * BigInt(1 + room);
 }
 
 /** What a hold can be raised to where so much is free; it never shrinks. */
-export function raisedWithin(held: bigint, wanted: bigint, free: bigint): bigint {
+function raisedWithin(held: bigint, wanted: bigint, free: bigint): bigint {
   return held + smaller(wanted - held, larger(free, 0n));
 }
 
@@ -123,22 +129,23 @@ export type PathDecision<N extends NodeTotals = NodeTotals> =
   | { readonly kind: 'temporarily_held'; readonly by: Level<N> }
   | { readonly kind: 'limit_reached'; readonly by: Level<N> };
 
-export function decideAlong<N extends NodeTotals>(
+export function decideOnPath<N extends NodeTotals>(
   levels: readonly Level<N>[],
   wanted: WantedHold & { readonly room: number },
 ): PathDecision<N> {
   let { amount, tokens } = wanted;
-  const oneUnit = levels.every(({ unit }) => unit === 'tokens');
+  let oneUnit = true;
   for (const by of levels) {
-    const { unit, means, reserved, period } = by;
+    const { unit, available, reserved, period } = by;
     const inTokens = unit === 'tokens';
+    if (!inTokens) oneUnit = false;
     const most = inTokens ? tokens : amount;
     const least = inTokens ? wanted.tokensMin : wanted.amountMin;
-    const rest = inTokens && means < least && means < BUDGET_REST_TOKENS;
-    if (period !== null && (means <= 0n || rest)) return { kind: 'limit_reached', by };
-    if (means < least) return { kind: 'insufficient', by };
-    const held = most < means ? most : means;
-    if (means - reserved < withRoom(held, wanted.room)) return { kind: 'temporarily_held', by };
+    const rest = inTokens && available < least && available < BUDGET_REST_TOKENS;
+    if (period !== null && (available <= 0n || rest)) return { kind: 'limit_reached', by };
+    if (available < least) return { kind: 'insufficient', by };
+    const held = smaller(most, available);
+    if (available - reserved < withRoom(held, wanted.room)) return { kind: 'temporarily_held', by };
     if (inTokens) tokens = held;
     else amount = held;
   }
@@ -152,21 +159,22 @@ export type ExtensionDecision<N extends NodeTotals = NodeTotals> =
   | { readonly kind: 'held'; readonly by: Level<N> };
 
 /** What a live hold can be raised to; `wanted` is in all, its most not less than what is held. */
-export function decideExtensionAlong<N extends NodeTotals>(
+export function decideExtensionOnPath<N extends NodeTotals>(
   levels: readonly Level<N>[],
   held: { readonly amount: bigint; readonly tokens: bigint },
   wanted: WantedHold,
 ): ExtensionDecision<N> {
   let { amount, tokens } = wanted;
-  const oneUnit = levels.every(({ unit }) => unit === 'tokens');
+  let oneUnit = true;
   for (const by of levels) {
     const inTokens = by.unit === 'tokens';
+    if (!inTokens) oneUnit = false;
     const before = inTokens ? held.tokens : held.amount;
     const most = inTokens ? tokens : amount;
     const least = inTokens ? wanted.tokensMin : wanted.amountMin;
     if (most === before) continue;
-    const raised = raisedWithin(before, most, by.means - by.reserved);
-    if (raised < least) return by.means < least ? { kind: 'insufficient' } : { kind: 'held', by };
+    const raised = raisedWithin(before, most, by.available - by.reserved);
+    if (raised < least) return by.available < least ? { kind: 'insufficient' } : { kind: 'held', by };
     if (inTokens) tokens = raised;
     else amount = raised;
   }
@@ -184,7 +192,7 @@ export function byLevel({ node, unit }: Level): Required<ByLevel> {
 }
 
 /** With what the levels above the key leave it; `path` is empty for a key without an account. */
-export function summaryAlong(totals: KeyTotals, path: readonly NodeTotals[], nowMs: number): Summary {
+export function summaryOnPath(totals: KeyTotals, path: readonly NodeTotals[], nowMs: number): Summary {
   const summary = summaryOf(totals, nowMs);
   if (path.length === 0) return summary;
   for (const node of path) rollOverNode(node, nowMs);

@@ -135,7 +135,7 @@ export function moveAccount(accounts: KeyCache, accountId: string, parentId: str
   accounts.sql
     .cold('UPDATE tree_accounts SET parent_id = ?, version = ? WHERE id = ?')
     .run(parentId, node.account.version, accountId);
-  accounts.placeAgain(tree);
+  accounts.recomputePaths(tree);
   inheritAnew(accounts, found);
   return { kind: 'account', account: node.account };
 }

@@ -5,12 +5,12 @@ import { amount, text } from '../../storage/columns.ts';
 import { type OwnerLost, RATE_WINDOW_MS } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
 import { PARALLEL_RETRY_MS } from '../rules/limits.ts';
-import { decideHold, decideHoldAlong } from './balance.ts';
+import { decideHold } from './balance.ts';
 import { findRepeated } from './claim.ts';
 import type { KeyCache } from './key-cache.ts';
-import { type Hold, type KeyState, rollOverAll } from './key-state.ts';
+import { type Hold, type KeyState, reserve, rollOverAll } from './key-state.ts';
 import { expirePromotions, isDue } from './promotions.ts';
-import { NO_NODES, reserveAt } from './tree-cache.ts';
+import { nodesAbove } from './tree-cache.ts';
 
 /**
  * With `inMemory`, nothing is written but a slot of the rate limit; only for a request without a claim.
@@ -29,16 +29,15 @@ export function admit(
   if (state === undefined) return { kind: 'key_refused', status: 'revoked' };
   if (hold !== null) {
     checkHold(hold);
-    const earlier = heldEarlier(keys, state, hold.id);
-    if (earlier !== null) return { kind: 'admitted', rate: rateNow(keys, state), ...earlier };
+    const previous = previousHold(keys, state, hold.id);
+    if (previous !== null) return { kind: 'admitted', rate: rateNow(keys, state), ...previous };
   }
 
   const status = keyStatus(state.key, keys.nowMs);
   if (status !== 'active') return { kind: 'key_refused', status };
   if (state.key.version !== request.keyVersion) return { kind: 'key_changed', key: state.key };
-  if (state.path !== null) {
-    const closed = state.path.nodes.find((node) => node.account.status !== 'active')?.account.status;
-    if (closed !== undefined && closed !== 'active') return { kind: 'account_refused', status: closed };
+  for (const { account } of nodesAbove(state)) {
+    if (account.status !== 'active') return { kind: 'account_refused', status: account.status };
   }
   if (hold !== null && !keys.owners.has(owner)) return { kind: 'owner_lost' };
 
@@ -58,10 +57,9 @@ export function admit(
   if (repeated !== null) return { ...repeated, rate };
   expirePromotions(keys, state);
   rollOverAll(state, keys.nowMs);
-  const decision =
-    state.path === null ? decideHold(state, hold, keys.nowMs) : decideHoldAlong(state, state.path, hold, keys.nowMs);
+  const decision = decideHold(state, hold, keys.nowMs);
   if (decision.kind !== 'carries') return { ...decision, rate };
-  keys.countTokens(state, state.path?.nodes ?? NO_NODES, hold.inputTokens ?? 0);
+  keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);
   if (claim !== null) keys.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
   const held = placeHold(keys, state, owner, hold, decision, claim?.name ?? null);
   if (!inMemory) keys.persist(state, held);
@@ -86,7 +84,7 @@ function checkHold({ amount, amountMin, tokens = 0n, tokensMin = tokens, inputTo
  * What this hold took when it was admitted before (its acknowledgement was lost); null when it is new. One that was voided
  * is not admitted any more, whether or not it was before: whoever sent its admission has given it up.
  */
-function heldEarlier(
+function previousHold(
   keys: KeyCache,
   state: KeyState,
   holdId: string,
@@ -104,14 +102,15 @@ function heldEarlier(
 }
 
 /** By the limits on requests per minute, from the key upwards; null where none refuses. */
-function rateRefusal(keys: KeyCache, { key, window, path }: KeyState): AdmitOutcome | null {
+function rateRefusal(keys: KeyCache, state: KeyState): AdmitOutcome | null {
+  const { key, window } = state;
   const { steadyMs: nowMs } = keys;
   if (key.rpmLimit !== null) {
     window.advance(nowMs);
     const retryAfterMs = window.waitMs(key.rpmLimit, nowMs);
     if (retryAfterMs > 0) return { kind: 'rate_limited', rate: window.state(key.rpmLimit, nowMs), retryAfterMs };
   }
-  for (const node of path?.nodes ?? NO_NODES) {
+  for (const node of nodesAbove(state)) {
     if (node.account.rpmLimit === null) continue;
     node.window.advance(nowMs);
     const retryAfterMs = node.window.waitMs(node.account.rpmLimit, nowMs);
@@ -123,8 +122,9 @@ function rateRefusal(keys: KeyCache, { key, window, path }: KeyState): AdmitOutc
 }
 
 /** Once no rate limit refuses the request: a slot at every level that limits requests. */
-function takeRateSlots(keys: KeyCache, { key, window, path }: KeyState): void {
-  for (const { account, window: above } of path?.nodes ?? NO_NODES) {
+function takeRateSlots(keys: KeyCache, state: KeyState): void {
+  const { key, window } = state;
+  for (const { account, window: above } of nodesAbove(state)) {
     if (account.rpmLimit !== null) keys.rates.takeRequest(account.id, above, keys.steadyMs);
   }
   if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, keys.steadyMs);
@@ -133,12 +133,13 @@ function takeRateSlots(keys: KeyCache, { key, window, path }: KeyState): void {
 type LoadRefusal = Omit<Extract<AdmitOutcome, { kind: 'tokens_limited' | 'parallel_limited' }>, 'rate'>;
 
 /** By the limits on tokens per minute and on parallel requests, from the key upwards; null where none refuses. */
-function loadRefusal(keys: KeyCache, { key, liveHolds, path }: KeyState, hold: HoldRequest): LoadRefusal | null {
+function loadRefusal(keys: KeyCache, state: KeyState, hold: HoldRequest): LoadRefusal | null {
+  const { key, liveHolds } = state;
   if (key.tpmLimit !== null || key.parallelLimit !== null) {
     const refused = decideLoad(keys, key, liveHolds, hold);
     if (refused !== null) return { ...refused, account: false };
   }
-  for (const { account, liveHolds: liveAbove } of path?.nodes ?? NO_NODES) {
+  for (const { account, liveHolds: liveAbove } of nodesAbove(state)) {
     if (account.tpmLimit === null && account.parallelLimit === null) continue;
     const refused = decideLoad(keys, account, liveAbove, hold);
     if (refused !== null) return { ...refused, account: true };
@@ -188,7 +189,7 @@ function placeHold(
     id,
     owner,
     amount,
-    tokens,
+    tokens: state.path === null ? 0n : tokens,
     path: state.path === null ? null : state.path.text,
     waiting: false,
     heldAtMs,
@@ -201,11 +202,7 @@ function placeHold(
     persisted: false,
   };
   state.holds.set(id, hold);
-  state.reserved += amount;
-  state.liveHolds = state.holds.size;
-  if (state.path !== null) {
-    reserveAt(state.path.nodes, state.key.mode === 'credit', { amount, tokens, holds: 1 });
-    state.path.tree.holding.set(state.key.id, state);
-  }
+  reserve(state, nodesAbove(state), amount, tokens, 1);
+  state.path?.tree.holding.set(state.key.id, state);
   return hold;
 }

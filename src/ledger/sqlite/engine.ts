@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
-import { summaryAlong } from '../rules/levels.ts';
+import { summaryOnPath } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { listAccounts } from './account-list.ts';
 import {
@@ -240,7 +240,7 @@ function perform(keys: KeyCache, operation: Operation): Outcome {
     case 'summary': {
       const state = keys.get(operation.keyId);
       if (state !== undefined) expirePromotions(keys, state);
-      return state === undefined ? null : summaryAlong(state, state.path?.nodes ?? [], keys.nowMs);
+      return state === undefined ? null : summaryOnPath(state, state.path?.nodes ?? [], keys.nowMs);
     }
     case 'createKey':
       return createKey(keys, operation.request);

@@ -10,14 +10,13 @@ import type {
   UsageRecord,
   VoidOutcome,
 } from '../port.ts';
-import { keyTimeMs } from '../rules/key-totals.ts';
-import { decideExtension, decideExtensionOn } from './balance.ts';
+import { decideExtension } from './balance.ts';
 import { endClaim } from './claim.ts';
 import type { KeyCache } from './key-cache.ts';
-import { bookCharge, type Hold, type KeyState, rollOverAll, saturate } from './key-state.ts';
+import { bookCharge, type Hold, type KeyState, reserve, rollOverAll, saturate } from './key-state.ts';
 import { expirePromotions, spendPromotions } from './promotions.ts';
 import { keepResponse } from './responses.ts';
-import { type HoldShare, nodesOf, type Path, reserveAt } from './tree-cache.ts';
+import { nodesOf } from './tree-cache.ts';
 
 /** How much one more hold moves the running average of how long holds live: an eighth. */
 const AVERAGE_WEIGHT = 8;
@@ -29,43 +28,20 @@ export function extend(keys: KeyCache, request: ExtendRequest): ExtendOutcome {
   if (state === undefined || hold === undefined) return { kind: 'ended' };
   rollOverAll(state, keys.nowMs);
   expirePromotions(keys, state);
-  if (state.path !== null) return extendOn(keys, state, state.path, hold, request);
   const decision = decideExtension(state, hold, request);
-  const held = decision.kind === 'extended' ? decision.held : hold.amount;
   const waiting = decision.kind === 'temporarily_held';
-  const more = held - hold.amount;
-  if (more === 0n && waiting === hold.waiting) return decision;
-  keys.snapshot(hold);
-  if (hold.persisted) {
-    keys.markDirty(state);
-    keys.sql.extendHold.run(held, waiting ? 1 : 0, keyId, holdId);
-    state.persistedReserved += more;
-  }
-  state.reserved += more;
-  hold.amount = held;
-  hold.waiting = waiting;
-  return decision;
-}
-
-/** Of a key of an account: at every level, or not at all. */
-function extendOn(keys: KeyCache, state: KeyState, path: Path, hold: Hold, request: ExtendRequest): ExtendOutcome {
-  const credit = state.key.mode === 'credit';
-  const decision = decideExtensionOn(state, path, hold, request);
-  const waiting = decision.kind === 'temporarily_held';
-  const { amount, tokens } =
-    decision.kind === 'extended' ? { amount: decision.held, tokens: decision.heldTokens ?? hold.tokens } : hold;
-  const more: HoldShare = { amount: amount - hold.amount, tokens: tokens - hold.tokens, holds: 0 };
-  if (more.amount === 0n && more.tokens === 0n && waiting === hold.waiting) return decision;
+  const amount = decision.kind === 'extended' ? decision.held : hold.amount;
+  const tokens = decision.kind === 'extended' ? (decision.heldTokens ?? hold.tokens) : hold.tokens;
+  if (amount === hold.amount && tokens === hold.tokens && waiting === hold.waiting) return decision;
   keys.snapshot(hold);
   const nodes = nodesOf(state, hold);
+  const moreAmount = amount - hold.amount;
+  const moreTokens = tokens - hold.tokens;
   if (hold.persisted) {
-    keys.markDirty(state);
-    keys.sql.extendPathHold.run(amount, tokens, waiting ? 1 : 0, hold.keyId, hold.id);
-    state.persistedReserved += more.amount;
-    keys.reservePersisted(state, nodes, more);
+    keys.sql.extendHold.run(amount, tokens, waiting ? 1 : 0, keyId, holdId);
+    keys.reservePersisted(state, nodes, moreAmount, moreTokens, 0);
   }
-  state.reserved += more.amount;
-  reserveAt(nodes, credit, more);
+  reserve(state, nodes, moreAmount, moreTokens, 0);
   hold.amount = amount;
   hold.tokens = tokens;
   hold.waiting = waiting;
@@ -134,12 +110,11 @@ export function charge(keys: KeyCache, state: KeyState, hold: Hold, request: Set
   rollOverAll(state, nowMs);
   const owedTokens = state.key.mode === 'credit' ? (request.chargeTokens ?? 0n) : charged;
   const tokens = owedTokens > hold.tokens ? hold.tokens : owedTokens;
-  const atMs = hold.path === null ? keyTimeMs(state, nowMs) : chargeAlong(keys, state, hold, charged, tokens);
-  bookCharge(state, charged);
+  const nodes = nodesOf(state, hold);
+  const atMs = bookCharge(state, nodes, charged, tokens, nowMs);
   spendPromotions(keys, state, hold, charged);
-  keys.countTokens(state, nodesOf(state, hold), request.usage?.tokens.output ?? request.outputTokens ?? 0);
+  keys.countTokens(state, nodes, request.usage?.tokens.output ?? request.outputTokens ?? 0);
   const call = request.usage ?? request.call ?? null;
-  const along = hold.path !== null;
   sql.charges.add([
     hold.keyId,
     'charge',
@@ -153,9 +128,9 @@ export function charge(keys: KeyCache, state: KeyState, hold: Hold, request: Set
     call?.format ?? null,
     state.key.mode === 'credit' ? charged : saturate(call?.costNanos ?? 0n),
     saturate(call?.providerCostNanos ?? 0n),
-    along ? tokens : 0,
-    along ? hold.tokens : 0,
-    along ? (state.path?.tree.rootId ?? null) : null,
+    tokens,
+    hold.tokens,
+    hold.path === null ? null : (state.path?.tree.rootId ?? null),
     hold.path,
   ]);
   if (request.usage !== null) recordUsage(keys, state, hold, request.usage, atMs);
@@ -163,21 +138,6 @@ export function charge(keys: KeyCache, state: KeyState, hold: Hold, request: Set
   if (hold.claimName !== null) endClaim(keys, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
   if (request.kept) keepResponse(sql.cold, hold.keyId, request.kept, nowMs);
   return charged;
-}
-
-/** Books a charge at every account of its hold; returns when it counts. */
-function chargeAlong(keys: KeyCache, state: KeyState, hold: Hold, charged: bigint, tokens: bigint): number {
-  const credit = state.key.mode === 'credit';
-  let atMs = keyTimeMs(state, keys.nowMs);
-  for (const node of nodesOf(state, hold)) {
-    atMs = Math.max(atMs, node.creditStartMs, node.tokensStartMs);
-    if (credit) {
-      node.used += charged;
-      node.creditUsed += charged;
-    }
-    node.tokensUsed += tokens;
-  }
-  return atMs;
 }
 
 function recordUsage(keys: KeyCache, state: KeyState, hold: Hold, usage: UsageRecord, atMs: number): void {
@@ -210,33 +170,25 @@ function recordUsage(keys: KeyCache, state: KeyState, hold: Hold, usage: UsageRe
   ]);
 }
 
+/** Nothing is reserved for the hold any longer, at any level of its path. */
 function release(keys: KeyCache, state: KeyState, hold: Hold): void {
   keys.markDirty(state);
   keys.snapshot(hold);
+  const nodes = nodesOf(state, hold);
   if (hold.persisted) {
     keys.sql.deleteHold.run(hold.keyId, hold.id);
-    state.persistedReserved -= hold.amount;
-    state.persistedHolds--;
+    keys.reservePersisted(state, nodes, -hold.amount, -hold.tokens, -1);
   }
   state.holds.delete(hold.id);
   if (hold.id > state.newestEnded) state.newestEnded = hold.id;
-  state.reserved -= hold.amount;
-  state.liveHolds = state.holds.size;
+  reserve(state, nodes, -hold.amount, -hold.tokens, -1);
   const livedMs = livedMsOf(keys, hold);
   state.holdMs = averaged(state.holdMs, livedMs);
-  if (state.path !== null) releaseAlong(keys, state, state.path, hold, livedMs);
-}
-
-function releaseAlong(keys: KeyCache, state: KeyState, path: Path, hold: Hold, livedMs: number): void {
-  const nodes = nodesOf(state, hold);
-  const less: HoldShare = { amount: -hold.amount, tokens: -hold.tokens, holds: -1 };
-  if (hold.persisted) keys.reservePersisted(state, nodes, less);
-  reserveAt(nodes, state.key.mode === 'credit', less);
   for (const node of nodes) {
     keys.trees.markDirty(node);
     node.holdMs = averaged(node.holdMs, livedMs);
   }
-  if (state.liveHolds === 0) path.tree.holding.delete(state.key.id);
+  if (state.liveHolds === 0) state.path?.tree.holding.delete(state.key.id);
 }
 
 function livedMsOf({ steadyMs }: KeyCache, { steadyAtMs }: Hold): number {

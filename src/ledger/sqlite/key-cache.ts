@@ -14,21 +14,11 @@ import { type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
 import { inheritedFrom } from '../rules/limits.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
-import { type Hold, type KeyState, readHold } from './key-state.ts';
-import { readPromotions } from './promotions.ts';
+import { type Hold, type KeyState, readHold, readPromotions, reserve } from './key-state.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
 import { prepareStatements, type Statements } from './statements.ts';
-import {
-  type AccountNode,
-  type HoldShare,
-  nodesOf,
-  type Path,
-  pathOf,
-  reserveAt,
-  type Tree,
-  TreeCache,
-} from './tree-cache.ts';
+import { type AccountNode, nodesOf, type Path, pathOf, type Tree, TreeCache } from './tree-cache.ts';
 
 export type { Hold, KeyState } from './key-state.ts';
 
@@ -64,7 +54,7 @@ export class KeyCache {
   get(keyId: string): KeyState | undefined {
     const known = this.#states.get(keyId);
     if (known !== undefined) return known;
-    const row = this.sql.account.get(keyId);
+    const row = this.sql.totals.get(keyId);
     if (row === undefined) return undefined;
     const totals = totalsFrom(row);
     const { accountId } = totals.key;
@@ -74,13 +64,13 @@ export class KeyCache {
   }
 
   #load(totals: KeyTotals, tree: Tree | undefined): KeyState {
-    const { id: keyId, accountId, mode } = totals.key;
+    const { id: keyId, accountId } = totals.key;
     const unpersisted = this.#unpersistedByKey.get(keyId) ?? [];
     this.#unpersistedByKey.delete(keyId);
     const path = tree === undefined || accountId === null ? null : pathOf(tree, accountId);
     const state = this.#stateFrom(totals, keyId, path, unpersisted);
     this.#states.set(keyId, state);
-    for (const hold of unpersisted) reserveAt(nodesOf(state, hold), mode === 'credit', { ...hold, holds: 1 });
+    for (const hold of unpersisted) reserve(state, nodesOf(state, hold), hold.amount, hold.tokens, 1);
     if (tree !== undefined && state.liveHolds > 0) tree.holding.set(keyId, state);
     return state;
   }
@@ -105,7 +95,7 @@ export class KeyCache {
   }
 
   /** The keys of a tree have other accounts above them than before. */
-  placeAgain(tree: Tree): void {
+  recomputePaths(tree: Tree): void {
     for (const state of this.#states.values()) {
       const { accountId } = state.key;
       if (state.path?.tree === tree && accountId !== null) state.path = pathOf(tree, accountId);
@@ -117,8 +107,6 @@ export class KeyCache {
     if (unpersisted.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
     return {
       ...totals,
-      reserved: unpersisted.reduce((sum, hold) => sum + hold.amount, totals.reserved),
-      liveHolds: holds.length,
       persistedReserved: totals.reserved,
       persistedHolds: totals.liveHolds,
       holds: new CompactingMap(holds.map((hold) => [hold.id, hold])),
@@ -153,10 +141,9 @@ export class KeyCache {
   }
 
   persist(state: KeyState, hold: Hold): void {
-    this.markDirty(state);
     // Whether or not that succeeds: a rollback takes a new hold away, and makes another what it was.
     hold.persisted = true;
-    const values = [
+    this.sql.addHold.run(
       hold.keyId,
       hold.id,
       hold.owner,
@@ -167,19 +154,24 @@ export class KeyCache {
       hold.markCharge,
       hold.markDetail,
       hold.waiting ? 1 : 0,
-    ] as const;
-    state.persistedReserved += hold.amount;
-    state.persistedHolds++;
-    if (hold.path === null || state.path === null) {
-      this.sql.addHold.run(...values);
-      return;
-    }
-    this.sql.addPathHold.run(...values, hold.tokens, state.path.tree.rootId, hold.path);
-    this.reservePersisted(state, nodesOf(state, hold), { ...hold, holds: 1 });
+      hold.tokens,
+      hold.path === null ? null : (state.path?.tree.rootId ?? null),
+      hold.path,
+    );
+    this.reservePersisted(state, nodesOf(state, hold), hold.amount, hold.tokens, 1);
   }
 
-  /** What the file has of a hold changes at these accounts. */
-  reservePersisted(state: KeyState, nodes: readonly AccountNode[], { amount, tokens, holds }: HoldShare): void {
+  /** What the file has of a hold changes on its path. */
+  reservePersisted(
+    state: KeyState,
+    nodes: readonly AccountNode[],
+    amount: bigint,
+    tokens: bigint,
+    holds: 0 | 1 | -1,
+  ): void {
+    this.markDirty(state);
+    state.persistedReserved += amount;
+    state.persistedHolds += holds;
     for (const node of nodes) {
       this.trees.markDirty(node);
       if (state.key.mode === 'credit') node.persistedReserved += amount;
@@ -223,7 +215,7 @@ export class KeyCache {
     this.sql.usage.write();
     this.sql.unrolled.write();
     for (const state of this.#dirty) {
-      this.sql.saveAccount.run(
+      this.sql.saveTotals.run(
         // The root has paid for what a key of an account has used and holds.
         state.path === null || state.key.mode !== 'credit' ? state.purchased : state.used + state.persistedReserved,
         state.used,

@@ -1,12 +1,12 @@
-/** A key with its totals: read from a row, changed by operations, written back before the commit. */
+/** Keys with their holds, and the accounts above them: read from rows, changed by operations, written back before the commit. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { CompactingMap } from '../../lib/compacting-map.ts';
 import { amount, amountOrNull, integer, type Row, text, textOrNull } from '../../storage/columns.ts';
-import { type KeyTotals, rollOver } from '../rules/key-totals.ts';
-import type { Promotion } from '../rules/promotions.ts';
-import { rollOverNode } from '../rules/tree.ts';
+import { type KeyTotals, keyTimeMs, rollOver } from '../rules/key-totals.ts';
+import { byExpiry, type Promotion } from '../rules/promotions.ts';
+import { type NodeTotals, rollOverNode } from '../rules/tree.ts';
 import type { RateWindow } from './rate-window.ts';
-import type { Path } from './tree-cache.ts';
+import type { ColdStatements } from './statements.ts';
 
 export interface Hold {
   readonly keyId: string;
@@ -48,17 +48,78 @@ export interface KeyState extends KeyTotals {
   dirty: boolean;
 }
 
-/** Adds a charge to the totals. The caller has released the hold that covers it. */
-export function bookCharge(totals: KeyTotals, charged: bigint): void {
-  if (totals.key.mode === 'token_budget') {
-    totals.periodUsed += charged;
-    return;
+export interface AccountNode extends NodeTotals {
+  persistedReserved: bigint;
+  persistedReservedTokens: bigint;
+  persistedHolds: number;
+  readonly window: RateWindow;
+  /** Of a root: those of which something is left, in the order of their expiry; null where there is none. */
+  promotions: readonly Promotion[] | null;
+  dirty: boolean;
+}
+
+export interface Tree {
+  readonly rootId: string;
+  readonly nodes: Map<string, AccountNode>;
+  /** The keys that hold something, by their ids. */
+  readonly holding: CompactingMap<string, KeyState>;
+}
+
+/** The accounts above a key, from the nearest to the root. */
+export interface Path {
+  readonly tree: Tree;
+  readonly nodes: readonly AccountNode[];
+  readonly root: AccountNode;
+  /** As holds and entries carry it. */
+  readonly text: string;
+}
+
+/**
+ * What is reserved for a hold on its path changes in memory, where every hold counts: by all of it, or by the difference to
+ * before.
+ */
+export function reserve(
+  state: KeyState,
+  nodes: readonly AccountNode[],
+  amount: bigint,
+  tokens: bigint,
+  holds: 0 | 1 | -1,
+): void {
+  state.reserved += amount;
+  state.liveHolds += holds;
+  for (const node of nodes) {
+    if (state.key.mode === 'credit') node.reserved += amount;
+    node.reservedTokens += tokens;
+    node.liveHolds += holds;
   }
-  totals.used += charged;
-  totals.daySpend += charged;
-  totals.lastCost = charged;
-  // Of a key that may have a cap.
-  if (totals.key.accountId !== null) totals.periodUsed += charged;
+}
+
+/** Books a charge on the path of its hold, which the caller has released; returns when it counts. */
+export function bookCharge(
+  state: KeyState,
+  nodes: readonly AccountNode[],
+  charged: bigint,
+  tokens: bigint,
+  nowMs: number,
+): number {
+  const credit = state.key.mode === 'credit';
+  let atMs = keyTimeMs(state, nowMs);
+  for (const node of nodes) {
+    atMs = Math.max(atMs, node.creditStartMs, node.tokensStartMs);
+    if (credit) {
+      node.used += charged;
+      node.creditUsed += charged;
+    }
+    node.tokensUsed += tokens;
+  }
+  // What counts against a budget, or against the cap that a key of an account may have.
+  if (!credit || state.key.accountId !== null) state.periodUsed += charged;
+  if (credit) {
+    state.used += charged;
+    state.daySpend += charged;
+    state.lastCost = charged;
+  }
+  return atMs;
 }
 
 /** For totals that only inform: they stop at what a column can hold instead of failing a settlement. */
@@ -95,4 +156,19 @@ export function readHold(row: Row): Hold {
     markDetail: textOrNull(row, 'mark_detail'),
     persisted: true,
   };
+}
+
+/** The promotions of which something is left, in the order in which they expire; null where there is none. */
+export function readPromotions(sql: ColdStatements, payerId: string): Promotion[] | null {
+  const rows = sql('SELECT id, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0').all(
+    payerId,
+  );
+  if (rows.length === 0) return null;
+  return rows
+    .map((row) => ({
+      id: text(row, 'id'),
+      expiresAtMs: integer(row, 'expires_at_ms'),
+      remaining: amount(row, 'remaining'),
+    }))
+    .sort(byExpiry);
 }

@@ -10,43 +10,32 @@ import { byExpiry, dueExpiries, type Promotion, paidFrom } from '../rules/promot
 
 import { addEntry } from './entries.ts';
 import type { Hold, KeyCache, KeyState } from './key-cache.ts';
-import type { ColdStatements } from './statements.ts';
-import type { AccountNode, Tree } from './tree-cache.ts';
+import { type AccountNode, rootOf, type Tree } from './tree-cache.ts';
 
 type Payer = KeyState | AccountNode;
 
-/** Those of which something is left, in the order in which they expire; null where there is none. */
-export function readPromotions(sql: ColdStatements, payerId: string): Promotion[] | null {
-  const rows = sql('SELECT id, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0').all(
-    payerId,
-  );
-  if (rows.length === 0) return null;
-  return rows
-    .map((row) => ({
-      id: text(row, 'id'),
-      expiresAtMs: integer(row, 'expires_at_ms'),
-      remaining: amount(row, 'remaining'),
-    }))
-    .sort(byExpiry);
+/** Whether something of the promotional credit that the key spends has to expire, or waits for holds to end. */
+export function isDue(state: KeyState, nowMs: number): boolean {
+  return anyDue(payerOf(state), nowMs);
 }
 
-/** Whether something of the promotional credit that the key spends has to expire, or waits for holds to end. */
-export function isDue({ path, promotions }: KeyState, nowMs: number): boolean {
-  const first = path === null ? promotions?.[0] : path.root.promotions?.[0];
+function anyDue({ promotions }: Payer, nowMs: number): boolean {
+  const first = promotions?.[0];
   return first !== undefined && first.expiresAtMs <= nowMs;
+}
+
+/** Who pays for the key: its root, or the key itself. */
+function payerOf(state: KeyState): Payer {
+  return state.path === null ? state : state.path.root;
 }
 
 /** Of whoever pays for the key. */
 export function expirePromotions(keys: KeyCache, state: KeyState): void {
-  if (!isDue(state, keys.nowMs)) return;
-  if (state.path === null) expire(keys, state, null);
-  else expire(keys, state.path.root, state.path.tree);
+  expireOf(keys, payerOf(state), state.path?.tree ?? null);
 }
 
 export function expireOfTree(keys: KeyCache, tree: Tree): void {
-  const root = tree.nodes.get(tree.rootId);
-  const first = root?.promotions?.[0];
-  if (root !== undefined && first !== undefined && first.expiresAtMs <= keys.nowMs) expire(keys, root, tree);
+  expireOf(keys, rootOf(tree), tree);
 }
 
 /** What is left of a key's or account's own; null for an unknown one. */
@@ -82,9 +71,9 @@ export function expireAll(keys: KeyCache): void {
   }
 }
 
-function expire(keys: KeyCache, payer: Payer, tree: Tree | null): void {
+function expireOf(keys: KeyCache, payer: Payer, tree: Tree | null): void {
   const { promotions } = payer;
-  if (promotions === null) return;
+  if (promotions === null || !anyDue(payer, keys.nowMs)) return;
   const heldBefore = (atMs: number): bigint => {
     let held = 0n;
     for (const hold of holdsOf(payer, tree)) if (hold.heldAtMs < atMs) held += hold.amount;
@@ -112,7 +101,7 @@ function* holdsOf(payer: Payer, tree: Tree | null): Generator<Hold> {
 
 /** A charge that is being booked is paid from promotional credit as far as that goes. */
 export function spendPromotions(keys: KeyCache, state: KeyState, hold: Hold, charged: bigint): void {
-  const payer = state.path === null ? state : state.path.root;
+  const payer = payerOf(state);
   const { promotions } = payer;
   if (promotions === null || state.key.mode !== 'credit') return;
   const nodeId = idOf(payer);

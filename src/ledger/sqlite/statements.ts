@@ -38,8 +38,8 @@ export function prepareStatements(database: DatabaseSync) {
     begin: prepare('BEGIN IMMEDIATE'),
     commit: prepare('COMMIT'),
     keyOfDigest: prepare('SELECT key_id FROM secrets WHERE digest = ?'),
-    account: prepare(`${ACCOUNT_COLUMNS} WHERE k.id = ?`),
-    saveAccount: prepare(`
+    totals: prepare(`${ACCOUNT_COLUMNS} WHERE k.id = ?`),
+    saveTotals: prepare(`
       UPDATE accounts SET purchased = ?, used = ?, reserved = ?, live_holds = ?, period_start_ms = ?, period_used = ?,
         day_start_ms = ?, day_spend = ?, last_cost = ?, input_tokens = ?, output_tokens = ?, requests = ?, hold_ms = ?
       WHERE key_id = ?`),
@@ -57,14 +57,9 @@ export function prepareStatements(database: DatabaseSync) {
     holdsOfKey: prepare('SELECT * FROM holds WHERE key_id = ? ORDER BY held_at_ms'),
     addHold: prepare(`
       INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
-        waiting)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    addPathHold: prepare(`
-      INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
         waiting, tokens, root_id, path)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    extendHold: prepare('UPDATE holds SET amount = ?, waiting = ? WHERE key_id = ? AND id = ?'),
-    extendPathHold: prepare('UPDATE holds SET amount = ?, tokens = ?, waiting = ? WHERE key_id = ? AND id = ?'),
+    extendHold: prepare('UPDATE holds SET amount = ?, tokens = ?, waiting = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
     entry: charges.select(

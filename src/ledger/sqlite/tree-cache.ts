@@ -4,46 +4,13 @@
  */
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import { text } from '../../storage/columns.ts';
-import type { Promotion } from '../rules/promotions.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import { type NodeTotals, pathFrom } from '../rules/tree.ts';
-import type { Hold, KeyState } from './key-cache.ts';
-import { readPromotions } from './promotions.ts';
+import { type AccountNode, type Hold, type KeyState, type Path, readPromotions, type Tree } from './key-state.ts';
 import type { RateWindow } from './rate-window.ts';
 import type { Statements } from './statements.ts';
 
-export interface AccountNode extends NodeTotals {
-  persistedReserved: bigint;
-  persistedReservedTokens: bigint;
-  persistedHolds: number;
-  readonly window: RateWindow;
-  /** Of a root: those of which something is left, in the order of their expiry; null where there is none. */
-  promotions: readonly Promotion[] | null;
-  dirty: boolean;
-}
-
-export interface Tree {
-  readonly rootId: string;
-  readonly nodes: Map<string, AccountNode>;
-  /** The keys that hold something, by their ids. */
-  readonly holding: CompactingMap<string, KeyState>;
-}
-
-/** The accounts above a key, from the nearest to the root. */
-export interface Path {
-  readonly tree: Tree;
-  readonly nodes: readonly AccountNode[];
-  readonly root: AccountNode;
-  /** As holds and entries carry it. */
-  readonly text: string;
-}
-
-/** What of a hold changes a sum: all of it, or the difference to before. */
-export interface HoldShare {
-  readonly amount: bigint;
-  readonly tokens: bigint;
-  readonly holds: 0 | 1 | -1;
-}
+export type { AccountNode, Path, Tree } from './key-state.ts';
 
 export class TreeCache {
   readonly #sql: Statements;
@@ -132,8 +99,12 @@ export function pathOf(tree: Tree, accountId: string): Path {
   return { tree, nodes, root: rootOf(tree), text: JSON.stringify(nodes.map(({ account }) => account.id)) };
 }
 
-/** Of a key without an account. */
-export const NO_NODES: readonly AccountNode[] = [];
+const NO_NODES: readonly AccountNode[] = [];
+
+/** The accounts that a new hold of the key is admitted on; none for a key without an account. */
+export function nodesAbove({ path }: KeyState): readonly AccountNode[] {
+  return path === null ? NO_NODES : path.nodes;
+}
 
 /** The accounts that a hold was admitted on. */
 export function nodesOf(state: KeyState, hold: Hold): readonly AccountNode[] {
@@ -145,13 +116,4 @@ export function nodesOf(state: KeyState, hold: Hold): readonly AccountNode[] {
     if (node === undefined) throw new Error(`account ${id} of hold ${hold.id} is not in its tree`);
     return node;
   });
-}
-
-/** In memory: every hold counts. */
-export function reserveAt(nodes: readonly AccountNode[], credit: boolean, { amount, tokens, holds }: HoldShare): void {
-  for (const node of nodes) {
-    if (credit) node.reserved += amount;
-    node.reservedTokens += tokens;
-    node.liveHolds += holds;
-  }
 }
