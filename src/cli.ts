@@ -2,7 +2,16 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AdminConnection, AdminError } from './admin/api.ts';
-import { type CommandShape, findCommand, readArguments, UsageError } from './admin/cli/arguments.ts';
+import { AdminClient, NotRunningError } from './admin/client.ts';
+import { ensureDataDir, storeFile } from './admin/data-folder.ts';
+import { Requests } from './admin/requests.ts';
+import { installationSecret } from './admin/secrets.ts';
+import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
+import { requirePrivateFolder, socketPath } from './admin/socket.ts';
+import { publicOrigin } from './admin/view.ts';
+import { Alerts } from './alerts/alerts.ts';
+import { Audits } from './alerts/audits.ts';
+import { type CommandShape, findCommand, readArguments, UsageError } from './cli/arguments.ts';
 import {
   ALL_COMMANDS,
   CHECK_CONFIG,
@@ -15,20 +24,11 @@ import {
   SHOW_REQUEST,
   START,
   TOP,
-} from './admin/cli/commands.ts';
-import { COMPLETION, completionScript } from './admin/cli/completion.ts';
-import { DATA_COMMANDS } from './admin/cli/data-commands.ts';
-import { helpOf } from './admin/cli/help.ts';
-import { IMPORTERS } from './admin/cli/import/shapes.ts';
-import { AdminClient, NotRunningError } from './admin/client.ts';
-import { ensureDataDir, storeFile } from './admin/data-folder.ts';
-import { Requests } from './admin/requests.ts';
-import { installationSecret } from './admin/secrets.ts';
-import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
-import { requirePrivateFolder, socketPath } from './admin/socket.ts';
-import { publicOrigin } from './admin/view.ts';
-import { Alerts } from './alerts/alerts.ts';
-import { Audits } from './alerts/audits.ts';
+} from './cli/commands.ts';
+import { COMPLETION, completionScript } from './cli/completion.ts';
+import { DATA_COMMANDS } from './cli/data-commands.ts';
+import { helpOf } from './cli/help.ts';
+import { IMPORTERS } from './cli/importer-shapes.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
@@ -141,7 +141,7 @@ async function run(line: readonly string[]): Promise<void> {
   }
   if (IMPORTERS.some(({ words }) => words.every((word, index) => line[index] === word))) {
     const importer = findCommand(IMPORTERS, line);
-    const { runImporter } = await import('./admin/cli/import/run.ts');
+    const { runImporter } = await import('./cli/importers.ts');
     process.stdout.write(runImporter(importer.words, readArguments(importer, line)).text);
     return;
   }

@@ -1,8 +1,8 @@
 /** `gateway config check FILE`: whether a gateway could start with this file, and what it would serve. */
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { Output } from '../admin/cli/output.ts';
-import { table } from '../admin/cli/text.ts';
+import type { Output } from '../cli/output.ts';
+import { table } from '../cli/text.ts';
 import type { Config, Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { modelReport, REPORT_HEADINGS, reportCells } from '../config/model-report.ts';

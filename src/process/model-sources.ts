@@ -1,6 +1,6 @@
 /** `gateway models`: the configured catalog with the source of every figure, whether a gateway runs or not. */
 import { type AdminConnection, AdminError } from '../admin/api.ts';
-import { table } from '../admin/cli/text.ts';
+import { table } from '../cli/text.ts';
 import type { Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';

@@ -1,13 +1,13 @@
 /** `gateway requests` and `gateway top`. The log is read where it lies, whether a gateway runs or not. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminConnection } from '../admin/api.ts';
-import { type CommandArguments, UsageError } from '../admin/cli/arguments.ts';
-import { type Frame, requestLine, requestsTable, runningText } from '../admin/cli/requests-text.ts';
 import type { AdminClient } from '../admin/client.ts';
 import { type KeysOfAccount, Requests, type Search } from '../admin/requests.ts';
 import { NO_ACCOUNT } from '../admin/schema/keys.ts';
 import { RequestSearch } from '../admin/schema/requests.ts';
 import { validQuery } from '../admin/validate.ts';
+import { type CommandArguments, UsageError } from '../cli/arguments.ts';
+import { type Frame, requestLine, requestsTable, runningText } from '../cli/requests-text.ts';
 import type { Settings } from '../config/config.ts';
 import type { RequestView } from '../observe/request-log/view.ts';
 import { openRequestLogReader } from './request-log.ts';

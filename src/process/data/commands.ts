@@ -1,9 +1,9 @@
 /** Runs the commands on the data itself. */
 import type { AdminConnection } from '../../admin/api.ts';
-import { type CommandArguments, readArguments, UsageError } from '../../admin/cli/arguments.ts';
-import { BACKUP, INIT, MIGRATE, RESTORE, UPGRADE } from '../../admin/cli/data-commands.ts';
-import { auditText, createdText } from '../../admin/cli/text.ts';
 import { auditView } from '../../admin/view.ts';
+import { type CommandArguments, readArguments, UsageError } from '../../cli/arguments.ts';
+import { BACKUP, INIT, MIGRATE, RESTORE, UPGRADE } from '../../cli/data-commands.ts';
+import { auditText, createdText } from '../../cli/text.ts';
 import type { Settings } from '../../config/config.ts';
 import type { Environment } from '../../config/secrets.ts';
 import { readSettings } from '../../config/settings.ts';

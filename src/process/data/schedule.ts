@@ -2,7 +2,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { UsageError } from '../../admin/cli/arguments.ts';
+import { UsageError } from '../../cli/arguments.ts';
 import { DAY_MS, HOUR_MS } from '../../core/time.ts';
 import { type BackupOptions, type BackupReport, backupToFile } from './backup.ts';
 

@@ -13,9 +13,9 @@ import type {
   OperatorView,
   SignInLinkView,
 } from '../../../src/admin/api.ts';
-import { ALL_COMMANDS } from '../../../src/admin/cli/commands.ts';
 import { storeFile } from '../../../src/admin/data-folder.ts';
 import { socketPath } from '../../../src/admin/socket.ts';
+import { ALL_COMMANDS } from '../../../src/cli/commands.ts';
 import { keyDigest } from '../../../src/core/key.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../../src/ledger/sqlite/engine.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../../src/admin/api.ts';
-import type { CommandArguments } from '../../../src/admin/cli/arguments.ts';
+import type { CommandArguments } from '../../../src/cli/arguments.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { listRequests, showRequest } from '../../../src/process/requests.ts';
 import { adminFetch } from '../../support/admin-fetch.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AdminError } from '../../../src/admin/api.ts';
-import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
-import { COMMANDS } from '../../../src/admin/cli/commands.ts';
+import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 
 function refusedWith(code: string, message: RegExp, field: string | null = null) {

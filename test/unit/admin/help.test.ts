@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
-import { ALL_COMMANDS } from '../../../src/admin/cli/commands.ts';
-import { completionScript } from '../../../src/admin/cli/completion.ts';
-import { EXAMPLES, helpOf } from '../../../src/admin/cli/help.ts';
+import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
+import { ALL_COMMANDS } from '../../../src/cli/commands.ts';
+import { completionScript } from '../../../src/cli/completion.ts';
+import { EXAMPLES, helpOf } from '../../../src/cli/help.ts';
 
 /** As a shell splits it. */
 function split(line: string): readonly string[] {

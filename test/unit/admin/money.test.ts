@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AdminError, type AdminErrorCode } from '../../../src/admin/api.ts';
-import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
-import { COMMANDS } from '../../../src/admin/cli/commands.ts';
 import type { AdminService } from '../../../src/admin/service.ts';
+import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
 import type { OwnedLedger } from '../../../src/ledger/ledger.ts';
 import { appFixture } from '../../support/admin-app.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';

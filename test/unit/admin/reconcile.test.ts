@@ -4,12 +4,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { AdminError } from '../../../src/admin/api.ts';
-import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
-import { COMMANDS } from '../../../src/admin/cli/commands.ts';
-import { parseCsv } from '../../../src/admin/cli/csv-file.ts';
-import { reconcile } from '../../../src/admin/cli/reconcile.ts';
 import type { AdminService } from '../../../src/admin/service.ts';
+import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
 import type { TokenCounts } from '../../../src/core/usage.ts';
+import { parseCsv } from '../../../src/import/csv-file.ts';
+import { reconcile } from '../../../src/import/reconcile.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 

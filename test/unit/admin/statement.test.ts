@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { AdminError } from '../../../src/admin/api.ts';
-import { findCommand, readArguments } from '../../../src/admin/cli/arguments.ts';
-import { COMMANDS } from '../../../src/admin/cli/commands.ts';
 import type { AdminService } from '../../../src/admin/service.ts';
+import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
 import { parseCredits } from '../../../src/core/money.ts';
 import { usageRecord } from '../../contract/fixtures.ts';
 import { ADMIN_SECRET, appFixture, HOST } from '../../support/admin-app.ts';

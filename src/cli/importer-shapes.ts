@@ -1,5 +1,5 @@
 /** The commands that take over from another gateway, as the help shows them. */
-import type { CommandShape } from '../arguments.ts';
+import type { CommandShape } from './arguments.ts';
 
 /** Where their files go. */
 export const OUT = 'gateway-import';

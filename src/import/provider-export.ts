@@ -1,6 +1,6 @@
 /** Usage and cost exports of providers, as their consoles write them: what they counted by day and model. */
-import { parseCredits } from '../../core/money.ts';
-import { isoDay } from '../../core/time.ts';
+import { parseCredits } from '../core/money.ts';
+import { isoDay } from '../core/time.ts';
 import { type CsvFile, type CsvRow, oneOf, wrongCsv } from './csv-file.ts';
 
 export const EXPORT_FORMATS = ['openai', 'anthropic'] as const;

@@ -1,5 +1,5 @@
 /** one-api and new-api: channels, users and tokens, from their database or from JSON of the same rows. */
-import { decimalCredits } from '../../../core/money.ts';
+import { decimalCredits } from '../core/money.ts';
 import {
   ImportPlan,
   isRecord,

@@ -1,6 +1,6 @@
 /** What a provider's export and the usage records differ in, for the terminal and for a spreadsheet. */
-import { csvLine } from '../csv.ts';
-import type { Reconciliation } from './reconcile.ts';
+import { csvLine } from '../admin/csv.ts';
+import type { Reconciliation } from '../import/reconcile.ts';
 
 const COLUMNS = ['day', 'model', 'measure', 'theirs', 'ours', 'difference'] as const;
 

@@ -1,5 +1,5 @@
 /** Commands about single requests that go through the admin API. */
-import { printable } from '../../lib/printable.ts';
+import { printable } from '../lib/printable.ts';
 import type { Command } from './command.ts';
 import { json, lines } from './output.ts';
 

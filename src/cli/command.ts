@@ -1,5 +1,5 @@
 /** What every command of the operator is. */
-import type { AdminApi } from '../api.ts';
+import type { AdminApi } from '../admin/api.ts';
 import type { CommandArguments, CommandShape } from './arguments.ts';
 import type { Output } from './output.ts';
 

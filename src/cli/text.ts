@@ -1,5 +1,5 @@
 /** The output of the commands as text. */
-import type { AccountView, AuditView, CreatedKey, KeyView, LastAuditView } from '../api.ts';
+import type { AccountView, AuditView, CreatedKey, KeyView, LastAuditView } from '../admin/api.ts';
 
 export function createdText(key: CreatedKey): readonly string[] {
   return [

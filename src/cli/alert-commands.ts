@@ -1,5 +1,5 @@
 /** The commands about alerts. */
-import type { AccountWebhookView, AlertDeliveryView, AlertView } from '../api.ts';
+import type { AccountWebhookView, AlertDeliveryView, AlertView } from '../admin/api.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { json, lines, withoutAbsent } from './output.ts';

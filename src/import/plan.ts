@@ -1,7 +1,7 @@
 /** What another gateway's configuration becomes here: a config file, accounts, keys, and what could not be taken. */
 import { stringify } from 'yaml';
-import { KNOWN_HOSTS } from '../../../config/kinds.ts';
-import { csvLine } from '../../csv.ts';
+import { csvLine } from '../admin/csv.ts';
+import { KNOWN_HOSTS } from '../config/kinds.ts';
 
 export interface ProviderEntry {
   kind?: 'openai' | 'anthropic' | 'azure';

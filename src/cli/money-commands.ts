@@ -1,13 +1,13 @@
 /** The operator's commands for refunds, corrections, statements and the comparison with providers. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { AdminError } from '../api.ts';
-import { statementCsv, statementHtml, statementTable } from '../statement-text.ts';
+import { AdminError } from '../admin/api.ts';
+import { statementCsv, statementHtml, statementTable } from '../admin/statement-text.ts';
+import { EXPORT_FORMATS } from '../import/provider-export.ts';
+import { reconcile } from '../import/reconcile.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { json, lines, withoutAbsent } from './output.ts';
-import { EXPORT_FORMATS } from './provider-export.ts';
-import { reconcile } from './reconcile.ts';
 import { reconciliationCsv, reconciliationTable } from './reconcile-text.ts';
 import { amount } from './text.ts';
 

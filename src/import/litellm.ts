@@ -1,5 +1,5 @@
 /** LiteLLM: its `config.yaml`, and what its proxy lists of keys and teams. */
-import { KNOWN_HOSTS } from '../../../config/kinds.ts';
+import { KNOWN_HOSTS } from '../config/kinds.ts';
 import {
   ImportPlan,
   isRecord,

@@ -1,10 +1,10 @@
 /** The operator's commands that bring keys in, and keys, accounts and usage out. */
 import { basename } from 'node:path';
-import { type AccountView, AdminError, type ImportedKeysView } from '../api.ts';
-import { csvLine } from '../csv.ts';
+import { type AccountView, AdminError, type ImportedKeysView } from '../admin/api.ts';
+import { csvLine } from '../admin/csv.ts';
+import { parseCsv, wrongCsv } from '../import/csv-file.ts';
+import { keysCsv, keysIn } from '../import/keys-csv.ts';
 import type { Command } from './command.ts';
-import { parseCsv, wrongCsv } from './csv-file.ts';
-import { keysCsv, keysIn } from './import/keys-csv.ts';
 import { contentOf } from './money-commands.ts';
 import { json, lines } from './output.ts';
 import { usageCsv } from './usage-text.ts';

@@ -1,9 +1,9 @@
 /** Requests as text: the list, a line of it, and what runs now. */
-import { creditsFromNanos } from '../../core/money.ts';
-import type { RunningRequest } from '../../core/request-record.ts';
-import { printable } from '../../lib/printable.ts';
-import { milliseconds, outcomeOf } from '../../observe/explain.ts';
-import type { RequestView } from '../../observe/request-log/view.ts';
+import { creditsFromNanos } from '../core/money.ts';
+import type { RunningRequest } from '../core/request-record.ts';
+import { printable } from '../lib/printable.ts';
+import { milliseconds, outcomeOf } from '../observe/explain.ts';
+import type { RequestView } from '../observe/request-log/view.ts';
 import { table } from './text.ts';
 
 const HEAD = ['RECEIVED', 'ID', 'OUTCOME', 'KEY', 'MODEL', 'PROVIDERS', 'TOOK', 'COST'];

@@ -1,15 +1,15 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
-import { USAGE_DIMENSIONS } from '../../core/usage-report.ts';
-import type { AdminApi, CreatedKey } from '../api.ts';
+import type { AdminApi, CreatedKey } from '../admin/api.ts';
+import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
 import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
 import { COMPLETION } from './completion.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
-import { IMPORTERS } from './import/shapes.ts';
 import { IMPORT_COMMANDS } from './import-commands.ts';
+import { IMPORTERS } from './importer-shapes.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';

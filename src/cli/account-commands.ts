@@ -1,5 +1,5 @@
 /** The operator's commands for accounts. */
-import type { AccountView } from '../api.ts';
+import type { AccountView } from '../admin/api.ts';
 import { versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';

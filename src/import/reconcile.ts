@@ -1,6 +1,7 @@
 /** A provider's usage or cost export, held against the usage records by day and model. */
-import { decimalCredits, parseCredits } from '../../core/money.ts';
-import { type AdminApi, AdminError, type UsageRowView } from '../api.ts';
+
+import { type AdminApi, AdminError, type UsageRowView } from '../admin/api.ts';
+import { decimalCredits, parseCredits } from '../core/money.ts';
 import { parseCsv } from './csv-file.ts';
 import { type Counted, EXPORT_FORMATS, type ExportFormat, MEASURES, readExport } from './provider-export.ts';
 

@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseDocument } from 'yaml';
-import { AdminError } from '../../api.ts';
-import type { CommandArguments } from '../arguments.ts';
-import { json, lines, type Output } from '../output.ts';
-import { fromLitellm } from './litellm.ts';
-import { fromOneApi, type OneApiFlavour } from './one-api.ts';
-import type { ImportPlan } from './plan.ts';
-import { OUT } from './shapes.ts';
+import { AdminError } from '../admin/api.ts';
+import { fromLitellm } from '../import/litellm.ts';
+import { fromOneApi, type OneApiFlavour } from '../import/one-api.ts';
+import type { ImportPlan } from '../import/plan.ts';
+import type { CommandArguments } from './arguments.ts';
+import { OUT } from './importer-shapes.ts';
+import { json, lines, type Output } from './output.ts';
 
 export function runImporter(
   words: readonly string[],

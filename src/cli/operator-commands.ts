@@ -1,5 +1,5 @@
 /** The commands about operators and the audit trail. */
-import { type AdminApi, AdminError, type AuditTrailEntryView, type ListedOperatorView } from '../api.ts';
+import { type AdminApi, AdminError, type AuditTrailEntryView, type ListedOperatorView } from '../admin/api.ts';
 import type { Command } from './command.ts';
 import { json, lines, withoutAbsent } from './output.ts';
 import { table } from './text.ts';
