@@ -10,9 +10,9 @@ export interface Texts {
 export interface ExactCount {
   /** Never more than the model reads, whatever its tokenizer. */
   readonly low: number;
-  /** What it most likely reads. */
+  /** The tokens that the model most likely reads. */
   readonly likely: number;
-  /** As good as never less than it reads: see docs/understand/counting.md for what stands behind the margin. */
+  /** A bound that the model almost never reads more than: docs/understand/counting.md explains the margin. */
   readonly high: number;
   /** Not all of what had to be counted was counted in time. */
   readonly late?: boolean;

@@ -35,9 +35,9 @@ const UNCOUNTED: ExactCount = { low: 0, likely: 0, high: Number.POSITIVE_INFINIT
 
 export class ExactCounter {
   readonly #options: Required<ExactCounterOptions>;
-  /** By key, the one whose turn is next first; of each key the oldest count first. None is empty. */
+  /** The waiting counts by key, the key whose turn is next first, its oldest count first. None is empty. */
   readonly #turns = new Map<string, Count[]>();
-  /** What the worker counts now; its count may have been given up meanwhile. */
+  /** The count that the worker makes now; it may have been given up meanwhile. */
   #running: Count | null = null;
   #runningSinceMs = 0;
   #worker: Worker | null = null;
@@ -184,7 +184,7 @@ class Count {
     return this.#done === this.#slices.length;
   }
 
-  /** Of the beginning only where that was all that had to be counted. */
+  /** The count covers the beginning only, where no more had to be counted. */
   result(): ExactCount {
     return { low: this.#low, likely: this.#likely, high: this.#whole ? this.#high : Number.POSITIVE_INFINITY };
   }

@@ -9,7 +9,7 @@
 const SAMPLE_MAX = 8_192;
 const WINDOW = 512;
 
-/** What a code unit is. */
+/** The kind of a code unit. */
 const LOWER = 0;
 const UPPER = 1;
 const ACCENTED = 2;
@@ -73,7 +73,7 @@ const PUNCTUATION_MORE_WEIGHT = 37;
 const BREAK_WEIGHT = 39;
 const SPACE_RUN_WEIGHT = 127;
 
-/** Where the reading stands. */
+/** The state of the reading. */
 const AFTER_BREAK = 0;
 const AFTER_SPACE = 1;
 const AFTER_SPACES = 2;
@@ -85,7 +85,7 @@ const IN_WORD = IN_SCRIPT + SCRIPT_WEIGHTS.length;
 const STATES = IN_WORD + 4 * WORD_LETTERS_MAX;
 
 const KINDS = kinds();
-/** By state and kind: the next state times 2^16, plus the weight of the step moved up by 2^15, since it may be less than 0. */
+/** The steps by state and kind: the next state times 2^16, plus the weight, which may be negative, moved up by 2^15. */
 const STEPS = steps();
 const WEIGHT_ZERO = 0x8000;
 

@@ -15,7 +15,7 @@ import { type Prompt, readPrompt } from './prompt-text.ts';
 import { tokenizerOf } from './tokenizer.ts';
 import type { CountJob } from './worker.ts';
 
-/** What providers put around a prompt; the tokens around each message are covered by the bytes of its JSON. */
+/** The tokens that providers put around a prompt; those around each message are covered by the bytes of its JSON. */
 const FRAME_TOKENS_MAX = 32;
 /** Providers put a prompt of their own in front of tools, and a longer one for each tool that they know by its type. */
 const TOOL_PROMPT_TOKENS_MAX = 1_024;
@@ -36,7 +36,7 @@ const FILE_TOKENS_MAX = 2_000_000;
 const FILE_TOKENS_LIKELY = 3_000;
 
 const FILE_BYTES_PER_TOKEN_LIKELY = 4;
-/** What is shorter is held by its bytes: the difference is too small to matter. */
+/** A shorter input is held by its bytes: the difference is too small to matter. */
 const RECOUNT_BYTES_MIN = 512;
 
 /** The likely figure can be off by this much, so that beyond this share of the window a count has to decide. */
@@ -70,7 +70,7 @@ export class InputEstimate {
     this.high = counted === null ? this.#highOfBytes() : Math.min(this.#highOfBytes(), this.#highOfCount(counted));
   }
 
-  /** Of the whole input, also where that is more than the window has room for. */
+  /** The likely tokens of the whole input, also where that is more than the window has room for. */
   get likely(): number {
     return Math.min(this.#likely(), this.#highOfBytes());
   }
@@ -108,7 +108,7 @@ export class InputEstimate {
   toJob(): CountJob {
     const { certain, definitions, others } = this.#read();
     const window = this.#window;
-    // What is far beyond the window is refused by its beginning, however long it is.
+    // An input far beyond the window is refused by its beginning, however long it is.
     const decidedEarly = window !== null && this.#likely() > 2 * window;
     return {
       texts: { certain, definitions, others },
@@ -131,13 +131,13 @@ export class InputEstimate {
   #highOfCount(counted: ExactCount): number {
     const { attachments } = this.#request.info;
     const { segments, tools, images, files, fileTokensMax } = this.#read();
-    // What was not recognised as an attachment by both readings is held by its bytes.
+    // A part that one of the readings does not take for an attachment is held by its bytes.
     if (fileTokensMax === null || images + files !== attachments.count) return Number.POSITIVE_INFINITY;
     const around = segments * SEGMENT_TOKENS_MAX + tools * TOOL_TOKENS_MAX + this.#added();
     return counted.high + around + fileTokensMax + images * this.#imageTokensMax();
   }
 
-  /** What the provider adds to the client's own text. */
+  /** The tokens that the provider adds to the client's own text. */
   #added(): number {
     if (this.#request.info.needs.tools === undefined) return FRAME_TOKENS_MAX;
     let typed = 0;

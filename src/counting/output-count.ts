@@ -12,7 +12,7 @@ const COUNTED_UNITS_MIN = 64;
 /** So much text of one stream is kept to be counted, should that be needed; more is counted at once. */
 const KEPT_UNITS_MAX = 64 * 1_024;
 
-/** By its length alone: for what has to be known at once, while a stream goes on. */
+/** The count by length alone: for what has to be known at once, while a stream goes on. */
 export function likelyOutput(outputBytes: number): number {
   return Math.ceil(outputBytes / BYTES_PER_TOKEN_LIKELY);
 }
@@ -45,7 +45,7 @@ export class OutputCount {
     return this.#bytes + Math.max(0, tokens - this.#high);
   }
 
-  /** What this much output most likely is. */
+  /** The most likely tokens of this much output. */
   likely(outputBytes: number): number {
     const rest = Math.max(0, outputBytes - this.#bytes);
     if (this.#bytes === 0) return likelyOutput(rest);

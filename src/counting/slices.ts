@@ -1,7 +1,7 @@
 /** A prompt in slices that take some hundredths of a second each to count, so that prompts of several keys can take turns. */
 import type { Texts } from './exact-count.ts';
 
-/** In UTF-16 units. Where a text is cut depends on itself alone, so that its pieces are the same in every prompt. */
+/** The size of a piece in UTF-16 units. A text is cut by itself alone, so that its pieces are the same in every prompt. */
 const SLICE_UNITS = 32 * 1_024;
 const SPACE_SOUGHT_UNITS = 256;
 const KINDS = ['certain', 'definitions', 'others'] as const;
@@ -12,7 +12,7 @@ export interface Slice {
   readonly cuts: number;
 }
 
-/** Of the first `unitsMax` units; at least one slice. `whole`: that is all of the texts. */
+/** The slices of the first `unitsMax` units, at least one. `whole`: these are all of the texts. */
 export function slicesOf(
   texts: Texts,
   unitsMax: number,

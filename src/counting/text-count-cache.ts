@@ -10,7 +10,7 @@ const TEXT_UNITS_MIN = 64;
 const TEXTS_MAX = 50_000;
 
 export class TextCountCache {
-  /** By digest, the least recently used first; a text itself is never kept. */
+  /** The counts by digest, the least recently used first; a text itself is never kept. */
   readonly #counts = new Map<string, TextCount>();
 
   /** `name` keeps counts of different tokenizers apart. */

@@ -11,10 +11,10 @@ export interface CountJob {
   readonly unitsMax: number;
 }
 
-/** What the worker is sent of it at a time. */
+/** The part of a count that the worker is sent at a time. */
 export type WorkerJob = Pick<CountJob, 'texts' | 'tokenizer'>;
 
-/** What looks like a special token in a user's text is text. */
+/** A special token in a user's text is text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 const loaded = new Map<Encoding, Encoder>();
 const cache = new TextCountCache();

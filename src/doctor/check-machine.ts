@@ -1,4 +1,4 @@
-/** What the machine must provide: a writable data folder, and enough open files. */
+/** The machine must provide a writable data folder, and enough open files. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { access, constants, rm, writeFile } from 'node:fs/promises';
@@ -31,7 +31,7 @@ async function checkMissingFolder(folder: string): Promise<Check> {
   }
 }
 
-/** Of the given process, or of this one. */
+/** Checks the limit of the given process, or of this one. */
 export function checkOpenFiles(pid: number | null): Check {
   const limit = readFileLimit(`/proc/${pid ?? 'self'}/limits`);
   if (limit === null) return skipped('not known on this system');

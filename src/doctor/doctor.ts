@@ -97,7 +97,7 @@ interface CheckedCatalog {
   readonly providers: readonly ProviderReport[];
   readonly models: readonly ModelReport[];
   readonly toDo: readonly string[];
-  /** Of the public listener; null where it has none, or the file cannot be read. */
+  /** The files of the public listener; null where it has none, or the config file cannot be read. */
   readonly tls: TlsFiles | null;
 }
 
@@ -154,7 +154,7 @@ async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorO
         checked.set(provider.name, await checkProvider(provider, own, simulated, context));
       }),
     );
-    // In the order of the catalog, not of the answers.
+    // The reports are in the order of the catalog, not of the answers.
     const providers = [...catalog.providers.keys()].flatMap((name) => checked.get(name) ?? []);
     const checkedModels = checkModels(models, (target) => checked.get(target.provider)?.serves(target) ?? false);
     return {

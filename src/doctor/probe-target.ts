@@ -24,7 +24,7 @@ export interface ProbeTargetOptions {
   readonly lists: ModelLists;
 }
 
-/** By the configuration as it is in the files now. */
+/** The probe uses the configuration as it is in the files now. */
 export async function probeTarget(options: ProbeTargetOptions, wanted: TargetName): Promise<ProbeReport> {
   const { catalog } = await loadConfig(options);
   const model = catalog.models.get(wanted.model);

@@ -42,7 +42,7 @@ export interface Report {
   readonly data_folder: Check;
   readonly store: Check;
   readonly open_files: Check;
-  /** Of the gateway's own listeners. */
+  /** The certificates of the gateway's own listeners. */
   readonly certificates: Check;
   readonly providers: readonly ProviderReport[];
   readonly models: readonly ModelReport[];

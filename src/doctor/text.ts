@@ -1,7 +1,7 @@
 /** The report as text: tables, then what to do. */
 import type { Check, ModelReport, ProviderReport, Report } from './report.ts';
 
-/** Of a longer catalog only the models with problems are shown, and no more than this many. */
+/** A longer catalog is shown with its models that have problems only, and no more than this many of them. */
 const MODEL_ROWS_MAX = 40;
 const MARK: Readonly<Record<Check['state'], string>> = { ok: 'ok', problem: '!!', skipped: '--' };
 

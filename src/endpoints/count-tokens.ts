@@ -106,7 +106,7 @@ function ask({ upstream, log }: Gateway, record: RequestRecord, asked: CountCall
       handle.abort();
       ended(() => failureInAnswer('upstream_timeout', TOO_LATE));
     };
-    // What has arrived meanwhile is read first: a process that was held up is no provider that is slow.
+    // An answer that has arrived meanwhile is read first: a process that was held up is no slow provider.
     const timer = setTimeout(() => setImmediate(giveUp), PROVIDER_WAIT_MS);
     const handle = upstream.send(call, {
       onHeaders: (status, headers) => {

@@ -47,7 +47,7 @@ async function seenBy(gateway: Gateway, request: ClientRequest): Promise<(model:
 }
 
 /**
- * With the fields that Anthropic's clients read, for whoever may be one. Only entries have them: the interface gives the list
+ * Adds the fields that Anthropic's clients read, for whoever may be one. Only entries have them: the interface gives the list
  * itself no fields beyond its own, and those clients take one without them as the only page.
  */
 function publisherFor({ headers }: ClientRequest): (model: Model) => CatalogModel {

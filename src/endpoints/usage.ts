@@ -11,7 +11,7 @@ import type { CreditUsage, TokenUsage, UsageSummary } from './usage-schema.ts';
 
 export interface UsageAnswer {
   readonly body: UsageSummary;
-  /** What is left, in the header of the key's mode; none where there is no limit. */
+  /** The header of the key's mode with what is left; none where there is no limit. */
   readonly headers: Readonly<Record<string, number>>;
 }
 
@@ -61,7 +61,7 @@ const NO_CREDIT: CreditUsage = {
   lifetime_spend: 0,
 };
 
-/** What a credit key can spend of, in nanos. */
+/** The balance that a credit key can spend of, in nanos. */
 interface Purse {
   readonly purchased: bigint;
   readonly used: bigint;
@@ -146,7 +146,7 @@ function explanation(summary: Summary, creditRemaining: number, tokensRemaining:
   return `${tokensRemaining} of ${summary.key.budget} tokens are left. ${held} ${period}`;
 }
 
-/** Which level leaves the least, without the name or a figure of an account. */
+/** The level that leaves the least, without the name or a figure of an account. */
 function levelExplanation({ key, path }: Summary, creditRemaining: number, tokensRemaining: number | null): string {
   const left = key.mode === 'credit' ? `${creditRemaining} credits` : `${tokensRemaining} tokens`;
   if (key.mode === 'token_budget' && tokensRemaining === null)

@@ -13,7 +13,7 @@ const LATE = {
   message: 'The answer is complete, but its charge could not be made durable yet. It will be charged once.',
 } as const;
 
-/** In the key's unit, and in tokens where the accounts above a credit key count them. */
+/** An amount in the key's unit, and in tokens where the accounts above a credit key count them. */
 export interface HoldSize {
   readonly amount: bigint;
   readonly tokens: bigint;
@@ -46,12 +46,12 @@ export class Admission {
     this.#heldTokens = heldTokens;
   }
 
-  /** In the key's unit, as last extended. */
+  /** The amount held in the key's unit, as last extended. */
   get held(): bigint {
     return this.#held;
   }
 
-  /** What the accounts above a credit key hold for it, as last extended; null where there are none. */
+  /** The tokens that the accounts above a credit key hold for it, as last extended; null where there are none. */
   get heldTokens(): bigint | null {
     return this.#heldTokens;
   }
@@ -122,7 +122,7 @@ export class Admission {
     return this.#persist('settle', () => (request ? charge() : this.#raise(owed, NOTHING).then(charge)));
   }
 
-  /** As `settle`. */
+  /** The same as `settle`, without a charge. */
   async void(): Promise<void> {
     this.#end();
     await this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId));
@@ -138,7 +138,7 @@ export class Admission {
     this.#ended = true;
   }
 
-  /** What the store fails to take is sent again and again. */
+  /** An operation that the store fails to take is sent again until it does. */
   #persist<T>(operation: string, send: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#giveUp = reject;

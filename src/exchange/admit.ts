@@ -38,7 +38,7 @@ const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
 export interface AdmissionInput {
   readonly request: GenerationRequest;
   readonly caller: Caller;
-  /** What would be done for this key, by an exact count of the text where one was made; or why it is refused. */
+  /** The plan for this key, by an exact count of the text where one was made; or why it is refused. */
   plan(key: KeyRecord, exact: ExactCount | null): Plan | GatewayError;
 }
 
@@ -53,7 +53,7 @@ export type Admitted =
     }
   | { readonly kind: 'replay'; readonly reply: StoredReply };
 
-/** What is known of the request by now; each round of `admit` adds to it. */
+/** The knowledge about the request so far; each round of `admit` adds to it. */
 interface Progress {
   readonly caller: Caller;
   /** Whether a count was asked for: once at most, and only where the answer depends on it. It may be late. */
@@ -85,7 +85,7 @@ export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Ad
   throw keyUnsteady();
 }
 
-/** What the ledger is asked for: everything, or where the input may be too long only a slot of the rate limit. */
+/** The ledger is asked for everything, or where the input may be too long only for a slot of the rate limit. */
 interface Decision {
   readonly plan: Plan;
   readonly hold: HoldRequest | null;
@@ -126,7 +126,7 @@ function isWorthExactCount(outcome: AdmitOutcome, key: KeyRecord, { plan, hold }
   return couldAffordWithExactCount(mode, plan, BUDGET_REST_MAX);
 }
 
-/** What a key pays with whose balance counts in this unit. */
+/** The mode of a key whose balance counts in this unit. */
 const MODE_OF_UNIT: Readonly<Record<Unit, Mode>> = { credit: 'credit', tokens: 'token_budget' };
 
 function admittedBy(
@@ -319,7 +319,7 @@ function limitMessage({ level, retryAfterMs }: Refusal & { kind: 'limit_reached'
         : 'The token budget of this period is used up';
   const hours = Math.ceil(retryAfterMs / HOUR_MS);
   const time = hours > 48 ? `${Math.ceil(hours / 24)} days` : hours > 1 ? `${hours} hours` : '1 hour';
-  // Of an account no figure is told; when it resets, Retry-After says.
+  // No figure of an account is told; Retry-After says when it resets.
   const when = level?.account === true ? 'when its period ends' : `within ${time}`;
   const renewed =
     retryAfterMs === NO_PERIOD_RETRY_MS

@@ -25,7 +25,7 @@ import type { ResponseSink } from './response-sink.ts';
 /** How long a refused or used-up credential rests where the provider does not say. */
 const KEY_REST_MS = 30_000;
 
-/** What of the client's headers may reach a provider. An empty one says nothing. */
+/** The client's headers that may reach a provider. An empty one says nothing. */
 export function forwardedHeaders(headers: RequestHeaders): ForwardedHeaders {
   return {
     version: headers.get('compat-version') || headers.get('anthropic-version') || null,
@@ -55,7 +55,7 @@ export function newAttempt(gateway: Gateway, exchange: Exchange, next: NextAttem
   return attempt;
 }
 
-/** What one attempt needs, and what the routing state learns from it. */
+/** Everything that one attempt needs; the routing state learns from its outcome. */
 class AttemptSetup implements AttemptOptions {
   readonly call: UpstreamCall;
   readonly lane: Lane;
@@ -145,7 +145,7 @@ class AttemptSetup implements AttemptOptions {
   }
 }
 
-/** From 1; 0 where the provider needs no credential. */
+/** The number of the credential, from 1; 0 where the provider needs none. */
 export function credentialNumber({ provider, apiKey }: Pick<NextAttempt, 'provider' | 'apiKey'>): number {
   return apiKey === null ? 0 : provider.apiKeys.indexOf(apiKey) + 1;
 }

@@ -33,7 +33,7 @@ import type { ResponseSink } from './response-sink.ts';
 const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
 const USELESS_BYTES_MAX = 64 * 1_024;
-/** With more than this beyond what its hold covers, a stream ends before it. */
+/** A stream ends before a frame that is more than this beyond what its hold covers. */
 const UNCOVERED_BYTES_MAX = 1_024 * 1_024;
 const FRAME_END = Buffer.from('\n\n');
 const EVENT_STREAM = /^text\/event-stream *(?:;|$)/i;
@@ -84,7 +84,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
   #outrun = false;
   /** The stream is being ended from this side. */
   #cutting = false;
-  /** Of a frame that was too large to be waited for: produced, but not metered. */
+  /** The bytes of a frame that was too large to be waited for: produced, but not metered. */
   #unreadBytes = 0;
   #uselessBytes = 0;
   #silence: NodeJS.Timeout | null = null;
@@ -112,7 +112,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     }
   }
 
-  /** What the meter has seen so far; null before the provider accepted the call. */
+  /** The meter's reading so far; null before the provider accepted the call. */
   progress(): Meter | null {
     if (this.#phase !== 'accepted') return null;
     return this.#stream ? this.#stream.meter() : NOTHING_SEEN;

@@ -9,7 +9,7 @@ import { addressRefusal } from './restrictions.ts';
 
 const UNKNOWN_KEY = 'The API key is malformed, unknown or revoked.';
 
-/** Of a request that needs a credential. */
+/** The caller of a request that needs a credential. */
 export async function authenticate(gateway: Gateway, request: ClientRequest): Promise<Caller> {
   const caller = await authenticateOptional(gateway, request);
   if (caller === null) throw refused(`No API key was sent. ${howToSend(request.endpoint)}`);
@@ -62,7 +62,7 @@ function wrongOrigin(gateway: Gateway, request: ClientRequest, mode: Mode): Gate
   });
 }
 
-/** Of a digest that was sealed earlier: the key as it is now, if it may be used. */
+/** The key of a digest that was sealed earlier, as it is now, if it may be used. */
 export async function authenticateDigest(
   gateway: Gateway,
   digest: string,

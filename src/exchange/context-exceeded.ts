@@ -1,4 +1,4 @@
-/** That an input does not fit in the context window, in the words on which the clients of each format act. */
+/** The refusal of an input that does not fit in the context window, in the words on which the clients of each format act. */
 import { GatewayError } from '../core/conditions.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { statedContext } from '../wire/upstream-message.ts';
@@ -18,7 +18,7 @@ export function contextExceeded(endpoint: FormatEndpoint, inputTokens: number, c
 }
 
 /**
- * What the client of a provider that refuses the input reads. Clients of Format B look for one wording, whatever the
+ * The message that a client reads when the provider refuses the input. Clients of Format B look for one wording, whatever the
  * provider has said; the figures are the provider's, and the estimate and the catalog's where it names none.
  */
 export function refusedContext(endpoint: FormatEndpoint, plan: Plan, said: string): string {

@@ -7,7 +7,7 @@ import type { GenerationRequest, ValidRequest } from './request.ts';
 /** The beginning of a conversation stays the same while it grows. */
 const BEGINNING_BYTES = 1_024;
 
-/** By what the client says about it, else by the beginning of its prompt. */
+/** The client's own name for the conversation decides, else the beginning of its prompt. */
 export function conversationOf({ headers, endpoint }: GenerationRequest, request: ValidRequest): string {
   const { body } = request;
   const named =

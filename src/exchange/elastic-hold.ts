@@ -11,7 +11,7 @@ import type { Admission, HoldSize } from './admission.ts';
 import type { Plan } from './plan.ts';
 import { holdFor, outputLimitWithin } from './price.ts';
 
-/** What a stream holds at first, and what each extension adds, in output tokens. */
+/** A stream holds this much at first, and each extension adds as much, in output tokens. */
 export const ELASTIC_SLICE_TOKENS = 2_048;
 /** Hidden output is covered for this long ahead, and asked for again when half of that is left. */
 export const ELASTIC_AHEAD_S = 4;
@@ -43,10 +43,10 @@ export class ElasticHold {
   #carriedTokens: number;
   /** `short`: it could not be extended ahead of the stream, and is tried once more when the stream has outrun it. */
   #state: 'steady' | 'extending' | 'short' | 'exhausted' = 'steady';
-  /** When more was needed than is carried; null while it is not. */
+  /** The time since which more is needed than is carried; null while it is not. */
   #outrunAt: number | null = null;
   #outputBytes = 0;
-  /** What the client has of it. */
+  /** The output that the client has. */
   #passedBytes = 0;
   #sampleOf: () => OutputSample | null = () => null;
   #listener: ElasticListener | null = null;
@@ -70,7 +70,7 @@ export class ElasticHold {
     return output.bytesWithin(this.#carriedTokens);
   }
 
-  /** Who hears what comes of extensions. `sampleOf`: the text of its stream, which may be another one once it has begun. */
+  /** `listener` hears the results of extensions. `sampleOf`: the text of its stream, another one once it has begun. */
   follow(listener: ElasticListener, sampleOf: () => OutputSample | null): void {
     this.#listener = listener;
     this.#sampleOf = sampleOf;
@@ -113,7 +113,7 @@ export class ElasticHold {
     return Math.min(Math.max(seen, this.#hidden(ELASTIC_AHEAD_S * share)), plan.outputLimit);
   }
 
-  /** What the model can have produced by so many seconds from now. */
+  /** The output that the model can have produced by so many seconds from now. */
   #hidden(aheadS: number): number {
     const speed = this.#options.speed();
     if (speed === null) return 0;
@@ -139,7 +139,7 @@ export class ElasticHold {
     }
   }
 
-  /** What other requests hold is given back when they end, so it is waited for. */
+  /** The holds of other requests are released when they end, so they are waited for. */
   async #growWhenFree(): Promise<boolean> {
     for (;;) {
       let raised = await this.#raise(this.#needed());

@@ -39,7 +39,7 @@ export function growthOf(
   return { elastic: true, hides, speed, firstOutputTokens };
 }
 
-/** Of the fastest target; null where one of them is not known. */
+/** The speed of the fastest target; null where the speed of one of them is not known. */
 function speedOf(model: Model, targets: readonly Target[], speeds: Pick<OutputSpeeds, 'bound'>): number | null {
   if (model.outputSpeed !== null) return model.outputSpeed;
   let fastest = 0;

@@ -47,7 +47,7 @@ export class Exchange implements InFlightExchange {
   readonly plan: Plan;
   readonly response: ResponseSink;
   readonly recorder: ReplyRecorder | null;
-  /** As they were when the request was admitted: a reload changes nothing for it. */
+  /** The configuration at the time of the admission: a reload changes nothing for the request. */
   readonly catalog: Catalog;
   readonly policy: Policy;
   /** The effective output limit of one choice. */
@@ -68,7 +68,7 @@ export class Exchange implements InFlightExchange {
   readonly #output: UnreportedOutput;
   /** The stream was ended from this side, as at its length limit. */
   #cutShort = false;
-  /** What a settlement asked for. */
+  /** The amount that a settlement asked for. */
   #charged = 0n;
 
   constructor(
@@ -211,9 +211,9 @@ export class Exchange implements InFlightExchange {
     };
   }
 
-  /** What a complete answer comes to where nobody has reported it: its client sees what it is charged for. */
+  /** The usage of a complete answer where nobody has reported it: its client sees what it is charged for. */
   async countUnreported(meter: Seen): Promise<TokenCounts | null> {
-    // What was cut short shows its usage already.
+    // An answer that was cut short shows its usage already.
     if (meter.reportedFinal || this.#cutShort) return null;
     await this.#output.end(meter);
     return usageOf(this.plan, meter, this.#output.tokens(meter)).tokens;
@@ -285,7 +285,7 @@ export class Exchange implements InFlightExchange {
     this.#cutShort = true;
     await this.#output.end(meter);
     const { tokens } = usageOf(this.plan, meter, this.#output.tokens(meter));
-    // What was produced beyond the hold was not sent, and is not charged.
+    // Output beyond the hold was not sent, and is not charged.
     const output = Math.min(tokens.output, this.elastic?.carriedTokens ?? tokens.output);
     return { ...tokens, output };
   }

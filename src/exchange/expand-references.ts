@@ -135,7 +135,7 @@ class Expansion {
     for (const output of outcome.outputs) this.#learn(readOutput(output));
   }
 
-  /** As JSON. What it grows to is bounded while it is written: an item can be referred to many times. */
+  /** The expanded input as JSON. Its size is bounded while it is written: an item can be referred to many times. */
   input(): string {
     const written: string[] = [];
     const known = new Map<Json, string>();

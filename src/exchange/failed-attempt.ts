@@ -1,4 +1,4 @@
-/** What is kept and logged of a call to a provider that failed. */
+/** The part of a failed call to a provider that is kept and logged. */
 import type { Log } from '../core/log.ts';
 import type { AttemptRecord, RequestRecord } from '../core/request-record.ts';
 import type { ProviderFailure } from '../provider/failure.ts';

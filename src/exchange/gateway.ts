@@ -1,4 +1,4 @@
-/** What every exchange of a process shares. */
+/** The parts that every exchange of a process shares. */
 import type { Clock } from '../core/clock.ts';
 import { GatewayError } from '../core/conditions.ts';
 import type { Log } from '../core/log.ts';
@@ -27,7 +27,7 @@ export interface Gateway {
   /** Both can change between two exchanges; an exchange reads each once and keeps what it read. */
   catalog(): Catalog;
   policy(): Policy;
-  /** Where clients reach the gateway, as the operator says; null where nobody said. */
+  /** The address at which clients reach the gateway, as the operator set it; null where it is not set. */
   readonly publicUrl: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a drain waits for: requests that are being served, and exchanges until the end of their hold is durable. The
+ * A drain waits for requests that are being served, and for exchanges until the end of their hold is durable. The
  * progress of the exchanges is marked regularly; and none of them waits beyond its deadline.
  */
 
@@ -9,9 +9,9 @@ import { DeadlineTimer, type HasDeadline } from '../lib/deadline-timer.ts';
 import type { Node } from '../lib/linked-list.ts';
 
 export interface InFlightExchange extends HasDeadline {
-  /** What recovery would charge if the process died now; null while nothing is owed or nothing has changed. */
+  /** The charge that recovery would make if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
-  /** What it does now, for the operator. */
+  /** The present state of the exchange, for the operator. */
   running(): RunningRequest;
   /** Ends the exchange as if its client had closed the connection, and answers the client. */
   stop(reason: 'drain' | 'operator'): void;

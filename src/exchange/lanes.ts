@@ -31,7 +31,7 @@ export interface LanesOptions {
   readonly mayBeCut: boolean;
   /** The estimated input, shown to clients whose format must state usage that the provider has not reported. */
   readonly likelyInputTokens: () => number;
-  /** As `HostedToolContext` has it. */
+  /** The same as in `HostedToolContext`. */
   readonly usableModel: HostedToolContext['usableModel'];
   /** The most tokens that the request can take. */
   readonly tokensMax: () => number;
@@ -160,7 +160,7 @@ function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider,
 }
 
 /**
- * Of a provider with tiers that cost more, `auto` can mean one of them: it is the tier that the operator's project has by
+ * `auto` can mean a tier that costs more, where the provider has one: it is the tier that the operator's project has by
  * default. What is sent instead is the plain service, which is what is held for it. Anthropic's `auto` never costs more.
  */
 function withPlainTier(

@@ -27,7 +27,7 @@ import { largestOutput, mayUse, modelRefused, whoseOutput } from './restrictions
 
 /** A message request without `max_tokens`. */
 const MESSAGES_DEFAULT_OUTPUT = 1_024;
-/** Where neither the client nor the catalog names a limit. */
+/** The output limit where neither the client nor the catalog names one. */
 const UNPUBLISHED_OUTPUT = 32_768;
 /** A limit that nobody asked for shrinks to what the balance affords, but not under this. */
 const SHRUNK_OUTPUT_MIN = 256;
@@ -45,7 +45,7 @@ export function unknownModel(modelId: string, param = 'model'): GatewayError {
   });
 }
 
-/** What a request is judged by: both are read once per exchange. */
+/** A request is judged by these; both are read once per exchange. */
 export interface PlanContext {
   readonly catalog: Catalog;
   readonly policy: Policy;
@@ -167,7 +167,7 @@ interface MissingCapability {
   readonly param: string;
 }
 
-/** What the request needs and this model on this provider does not have; null when nothing is missing. */
+/** The capability that the request needs and this model on this provider lacks; null when nothing is missing. */
 function missingCapability(model: Model, provider: Provider, request: ValidRequest): MissingCapability | null {
   const { needs } = request.info;
   for (const [capability, name] of CAPABILITY_NAMES) {
@@ -186,7 +186,7 @@ const CAPABILITY_NAMES: readonly (readonly [keyof Capabilities, string])[] = [
   ['streaming', 'streaming'],
 ];
 
-/** What would cost the operator more than the price of the tokens, and has no price. */
+/** The refusal of a field that would cost the operator more than the price of the tokens, and has no price. */
 function unpriced(
   { pricing }: Model,
   { name }: Provider,

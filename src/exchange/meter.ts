@@ -1,4 +1,4 @@
-/** What the lane saw → usage and charge, clamped to the hold. */
+/** The meter: from what the lane saw to usage and charge, clamped to the hold. */
 
 import type { Mode } from '../core/key.ts';
 import { costNanos, decimalCredits, PLAIN_TERMS } from '../core/money.ts';
@@ -14,13 +14,13 @@ const CACHED_TOKENS_MIN = 1_024;
 
 export interface Charge {
   readonly usage: Usage;
-  /** In the key's unit, whatever is held. */
+  /** The amount owed in the key's unit, whatever is held. */
   readonly owed: bigint;
-  /** What is taken of it: never more than the hold. */
+  /** The charge: never more than the hold. */
   readonly amount: bigint;
   readonly costNanos: bigint;
   readonly providerCostNanos: bigint;
-  /** What the operator should look at. */
+  /** The reason why the operator should look at the charge. */
   readonly flag: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** What has been decided about a request from itself and the catalog alone, before anything is held for it. */
+/** The plan of a request: decided from itself and the catalog alone, before anything is held for it. */
 import type { Model, Target } from '../core/model.ts';
 import type { InputEstimate } from '../counting/input-estimate.ts';
 import type { Lanes } from './lanes.ts';

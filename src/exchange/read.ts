@@ -60,7 +60,7 @@ export function noteRead(record: RequestRecord, catalog: Catalog, read: ReadRequ
   record.read(model, catalog.models.has(model), stream);
 }
 
-/** What the public counter documents. Whatever else a client sends belongs to generation, and is neither judged nor sent. */
+/** The fields that the public counter documents. All others belong to generation, and are neither judged nor sent. */
 const COUNTED_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',

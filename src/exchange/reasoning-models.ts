@@ -18,7 +18,7 @@ export function mayEncryptReasoning(upstreamModel: string): boolean {
   return ENCRYPTS_REASONING.test(upstreamModel);
 }
 
-/** With the prefixes of resellers; a date after the name is not part of its version. */
+/** The prefixes of resellers are allowed for; a date after the name is not part of its version. */
 const CLAUDE = /claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)/;
 
 /**

@@ -3,7 +3,7 @@ import type { Json } from '../lib/json.ts';
 import type { AnswerState } from '../wire/responses/answer-state.ts';
 
 export interface RequestState {
-  /** What the answer is meant to say of it: `store` where the response is to be kept. */
+  /** The state that the answer is to show: `store` where the response is to be kept. */
   readonly answer: AnswerState;
   /** The items that the client sent with this request itself, references among them. */
   readonly newInput: readonly Json[];

@@ -34,12 +34,12 @@ export interface ClientRequest<E extends Endpoint = Endpoint> {
   readonly originMode: Mode;
   /** The scheme and host that the request came to; null where it names no host. */
   readonly origin: string | null;
-  /** As the client wrote it, without the query: part of the idempotency fingerprint. */
+  /** The path as the client wrote it, without the query: part of the idempotency fingerprint. */
   readonly path: string;
   readonly headers: RequestHeaders;
   /** Behind the operator's own proxies, as they tell it; empty where nobody does. An IPv4 address is written as one. */
   readonly clientAddress: string;
-  /** What becomes of it; each stage notes what it knows. */
+  /** The record of the request; each stage notes what it knows. */
   readonly record: RequestRecord;
   /** The exact bytes, or why they could not be had. To be called once. */
   readBody(limitBytes: number): Promise<Buffer | GatewayError>;
@@ -63,5 +63,5 @@ export interface ValidRequest extends ParsedBody {
   readonly state?: RequestState | undefined;
 }
 
-/** What reading a body came to: a refusal is kept until the request has been counted against the rate limit. */
+/** The result of reading a body: a refusal is kept until the request has been counted against the rate limit. */
 export type ReadRequest = ValidRequest | GatewayError;

@@ -1,5 +1,5 @@
 /**
- * What a key and the accounts above it allow, as far as the request alone decides it: models, the largest output, and where
+ * The restrictions of a key and the accounts above it that the request alone decides: models, the largest output, and where
  * requests come from. Of an account nothing is told but that it has a limit.
  */
 import { isInRanges } from '../core/address-list.ts';
@@ -42,7 +42,7 @@ export function largestOutput(key: KeyRecord, published: number): number {
   return tokens;
 }
 
-/** What to say to a client that asked for more than `largestOutput`. */
+/** The reason to give to a client that asked for more than `largestOutput`. */
 export function whoseOutput(key: KeyRecord, model: Model, published: number): string {
   const own = Math.min(published, key.outputLimit ?? published);
   if (largestOutput(key, published) < own) return "that is more than the limit of this key's account on output";

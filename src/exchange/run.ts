@@ -94,7 +94,7 @@ async function settleComplete(exchange: Exchange, end: Complete): Promise<void> 
   }
 }
 
-/** Of a call that did not complete: SETTLE or void, then the last byte. */
+/** A call did not complete: SETTLE or void, then the last byte. */
 async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Complete>): Promise<void> {
   switch (end.kind) {
     case 'stopped': {

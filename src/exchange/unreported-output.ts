@@ -7,7 +7,7 @@ import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { Plan } from './plan.ts';
 
-/** What the operator reads of a charge for it. */
+/** The flag of a charge for such output, for the operator. */
 export const HIDDEN_OUTPUT = 'output that was not shown is estimated by its time';
 
 export class UnreportedOutput {
@@ -36,7 +36,7 @@ export class UnreportedOutput {
     return visible + Math.max(0, Math.min(this.hidden, this.#plan.outputLimit - visible));
   }
 
-  /** By the time that the target has worked since it accepted the call. */
+  /** The estimate by the time that the target has worked since it accepted the call. */
   get hidden(): number {
     const attempt = this.#record.attempts.at(-1);
     if (!this.#plan.hides || attempt === undefined || attempt.firstByteAt === null) return 0;
@@ -63,7 +63,7 @@ export class UnreportedOutput {
   }
 }
 
-/** Where no streams of the target have shown it yet. The operator's figure is for the fastest stream; others are slower. */
+/** The speed that is assumed before streams of the target have shown it: others are slower than the operator's figure. */
 function assumedSpeed({ model, request }: Plan): number {
   return request.info.reasoning === 'on' ? (model.outputSpeed ?? 0) / 2 : 0;
 }

@@ -1,5 +1,5 @@
 /**
- * What the translation of a request has left out of it or changed, in as few lines as it takes to know what: a long
+ * The warnings of a translation, about what it left out or changed, in as few lines as it takes to know what: a long
  * conversation can have the same everywhere.
  */
 

@@ -4,7 +4,7 @@ import type { Provider, ProviderKind } from '../core/provider.ts';
 import type { Destination } from '../transport/client.ts';
 import type { HttpAddress, PackageAddress } from './upstream.ts';
 
-/** What of the client's own headers may reach a provider. Built from an allow-list; everything else stays here. */
+/** The client's own headers that may reach a provider. Built from an allow-list; everything else stays here. */
 export interface ForwardedHeaders {
   /** `compat-version`, or the native version header; null: the provider's default. */
   readonly version: string | null;
@@ -174,7 +174,7 @@ export interface ModelList {
   readonly listsTargets: boolean;
 }
 
-/** Where the provider lists its models, for a GET; null where it is spoken to by a package. */
+/** The address at which the provider lists its models, for a GET; null where it is called through a package. */
 export function modelListOf(provider: Provider, apiKey: string | null): ModelList | null {
   if (provider.kind === 'ai-sdk') return null;
   const adapter = ADAPTERS[provider.kind];

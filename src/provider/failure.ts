@@ -9,7 +9,7 @@ export { redact } from '../wire/upstream-message.ts';
 export interface ProviderFailure {
   readonly condition: Condition;
   readonly message: string;
-  /** What may be kept of the message: no words of the provider, which can quote the request, or the answer so far. */
+  /** The part of the message that may be kept: no words of the provider, which can quote the request, or the answer so far. */
   readonly kept: string;
   readonly retry: Retry;
   /** Seconds the provider asked to be left alone. */
@@ -18,9 +18,9 @@ export interface ProviderFailure {
   readonly operatorFault: boolean;
   /** Whether it counts against the target in its circuit. What the request itself has caused never does. */
   readonly unhealthy: boolean;
-  /** What only the operator may read; null where there is nothing to add. */
+  /** A detail that only the operator may read; null where there is nothing to add. */
   readonly detail: string | null;
-  /** What is to rest: the credential that was refused or is used up, or the target that asked for it. */
+  /** The credential or target that is to cool down: one that was refused or is used up, or a target that asked for it. */
   readonly cools: 'key' | 'target' | null;
 }
 
@@ -145,14 +145,14 @@ const TRANSPORT: Readonly<
   idle_timeout: { condition: 'upstream_timeout', retry: 'elsewhere' },
 };
 
-/** What the client gets to read of a refusal, and what may be kept of it. */
+/** The message of a refusal for the client, and the part of it that may be kept. */
 function saidOf(status: number, body: string, secrets: readonly string[]): Pick<ProviderFailure, 'message' | 'kept'> {
   const [error] = errorsIn(body).filter(isObject);
   const kept = `The provider refused the request (status ${status})${labelsOf(error)}.`;
   return { message: redact(messageOf(body), secrets), kept: redact(kept, secrets) };
 }
 
-/** What the provider says with its refusal, where it says it in a way that is known. */
+/** The provider's own message with its refusal, where its shape is known. */
 export function messageOf(body: string): string {
   for (const error of errorsIn(body)) {
     if (typeof error === 'string') return error;
@@ -162,7 +162,7 @@ export function messageOf(body: string): string {
   return 'The provider refused the request.';
 }
 
-/** Where a body may hold an error: in its member of that name, or as a whole. */
+/** A body may hold an error in its member of that name, or be one as a whole. */
 function errorsIn(body: string): readonly (Json | undefined)[] {
   const parsed = parseJson(body);
   return [isObject(parsed) ? parsed.error : undefined, parsed];

@@ -1,7 +1,7 @@
 /**
- * What of a provider's configuration must never be repeated to a client, in a log or in a record: providers quote what they
- * were sent. Most values of `headers` are credentials or ids of accounts, so all of them count, except those that are plainly
- * not: redacting `application/json` or `true` would destroy ordinary text.
+ * The secrets of a provider's configuration, which must never be repeated to a client, in a log or in a record:
+ * providers quote what they were sent. Most values of `headers` are credentials or ids of accounts, so all of them count,
+ * except those that are plainly not: redacting `application/json` or `true` would destroy ordinary text.
  */
 import type { Provider } from '../core/provider.ts';
 

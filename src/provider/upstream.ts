@@ -20,7 +20,7 @@ export interface HttpAddress {
   readonly destination: Destination;
 }
 
-/** Of a provider that is called through a package in this process. */
+/** The address of a provider that is called through a package in this process. */
 export interface PackageAddress {
   readonly via: 'package';
   readonly provider: Provider;
@@ -158,7 +158,7 @@ class UpstreamExchange implements ResponseListener, DecoderListener, UpstreamHan
   onFailure({ kind, code, detail }: CallFailure): void {
     const failure = { kind, message: MESSAGES[kind](code), detail };
     if (this.#decoder === null) this.#listener.onFailure(failure);
-    // What has arrived is passed on first.
+    // Data that has arrived is passed on first.
     else this.#decoder.flush(() => this.#listener.onFailure(failure));
   }
 
@@ -183,7 +183,7 @@ class UpstreamExchange implements ResponseListener, DecoderListener, UpstreamHan
 
 const ID_CHARACTERS_MAX = 200;
 
-/** As OpenAI and those like it, Anthropic, Bedrock and Azure name it. */
+/** The provider's id of the request, by the names that OpenAI and those like it, Anthropic, Bedrock and Azure use. */
 function requestIdIn(headers: ResponseHeaders): string | null {
   const id =
     headers.first('x-request-id') ??

@@ -6,7 +6,7 @@ import { COOL_DOWN_MAX_MS } from './target-health.ts';
 
 export type CredentialOwner = Pick<Provider, 'name' | 'apiKeys'>;
 
-/** What stands for the credential of a provider that needs none, so that it can rest too. */
+/** Stands for the credential of a provider that needs none, so that it can cool down too. */
 const NO_KEY = '';
 
 interface Pool {

@@ -1,4 +1,4 @@
-/** What came of the calls of the last while, and whether that is bad enough to stop calling. */
+/** The results of recent calls, and whether they are bad enough to stop calling. */
 
 const WINDOW_MS = 30_000;
 const FAILURE_RATE_MIN = 0.5;

@@ -9,14 +9,14 @@ const RECENT_MAX = 1_000;
 const RECENT_MIN = 50;
 /** A stream may be so many times as fast as the fastest one before it. */
 const MARGIN = 2;
-/** What visible text comes to is an estimate, and tokenizers differ by a third: less than this beside it is not hidden. */
+/** The tokens of visible text are an estimate, and tokenizers differ by a third: less than this beside them is not hidden. */
 const HIDDEN_TOKENS_MIN = 64;
 const HIDDEN_SHARE_MIN = 0.3;
 /** A distribution is stored as its smallest value, its largest, and those at equal distances between them. */
 const QUANTILES = 20;
 
 export interface FinishedStream {
-  /** As the provider reported it, and the part of it that could be seen, by its length. */
+  /** The output as the provider reported it, and the part of it that could be seen, by its length. */
   readonly outputTokens: number;
   readonly visibleTokens: number;
   /** Output that needs no time: what a hold carries from the start. */
@@ -25,7 +25,7 @@ export interface FinishedStream {
   readonly sinceHeadersMs: number;
 }
 
-/** What is known of one target, as it is stored. */
+/** The samples of one target, as they are stored. */
 export interface StoredSpeeds {
   readonly count: number;
   readonly total: readonly number[];
@@ -38,7 +38,7 @@ export class OutputSpeeds {
   readonly #targets = new Map<string, { readonly total: Recent; readonly hidden: Recent }>();
   #changed = false;
 
-  /** What no stream of the target is faster than; null where too little is known of it. */
+  /** The speed that no stream of the target exceeds; null where too little is known of it. */
   bound(target: TargetName): number | null {
     const total = this.#targets.get(nameOf(target))?.total;
     return total === undefined || total.count < RECENT_MIN ? null : total.largest * MARGIN;
@@ -148,7 +148,7 @@ class Recent {
     return Array.from({ length: QUANTILES + 1 }, (_, place) => Math.round(at(place / QUANTILES) * 1_000) / 1_000);
   }
 
-  /** As many values as there were, spread like those that were stored; the largest comes last, so that it stays longest. */
+  /** Restores as many values as there were, spread like the stored ones; the largest comes last, so that it stays longest. */
   fill(quantiles: readonly number[], count: number): void {
     if (quantiles.length === 0) return;
     const own = this.#values.splice(0);

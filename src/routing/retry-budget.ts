@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 
-/** In thousandths of a retry, so that a millisecond earns one of them. */
+/** The budget in thousandths of a retry, so that a millisecond earns one of them. */
 const COST = 1_000;
 const PER_EXCHANGE = 200;
 const SAVED_MAX = 20 * COST;

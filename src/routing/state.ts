@@ -10,7 +10,7 @@ export interface RoutingState {
   readonly credentials: CredentialPools;
   readonly retries: RetryBudget;
   readonly speeds: OutputSpeeds;
-  /** From 0 up to, but not including, 1. */
+  /** A random number from 0 up to, but not including, 1. */
   random(): number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * How the targets do: circuits, cool-downs and first-byte times. In memory only, a cache that traffic rebuilds; every
+ * The health of targets: circuits, cool-downs and first-byte times. In memory only, a cache that traffic rebuilds; every
  * process judges for itself.
  */
 import type { Clock } from '../core/clock.ts';
@@ -35,7 +35,7 @@ interface Latency {
 interface TargetHealth {
   /** Opens for everybody when the calls of several keys fail. */
   readonly circuit: Circuit;
-  /** By the id of an API key: opens for that key alone. */
+  /** The circuits of single keys, by the id of the key: each opens for that key alone. */
   readonly keyCircuits: Map<string, Circuit>;
   coolUntilMs: number;
   /** Streamed and whole answers begin at different moments, so they are not compared with each other. */
@@ -50,7 +50,7 @@ export class Health {
     this.#clock = clock;
   }
 
-  /** As a call of this key would find it. */
+  /** The state of the circuit as a call of this key would find it. */
   circuit(target: TargetName, keyId: string): CircuitState {
     return this.#openCircuit(target, keyId)?.state(this.#clock.nowMs()) ?? 'closed';
   }
@@ -90,7 +90,7 @@ export class Health {
     return new TargetCall(this.#of(target), keyId, streamed, this.#clock);
   }
 
-  /** That of the target before that of the key; undefined where both are closed. */
+  /** The circuit that is open, that of the target before that of the key; undefined where both are closed. */
   #openCircuit(target: TargetName, keyId: string): Circuit | undefined {
     const health = this.#known(target);
     if (health === undefined) return undefined;

@@ -11,7 +11,7 @@ import type { ProviderFailure } from '../provider/failure.ts';
 import { rendezvousScore } from './rendezvous.ts';
 import type { RoutingState } from './state.ts';
 
-/** Of several candidates at least half stay in use, however they do; a single one may be ejected. */
+/** At least half of several candidates stay in use, however they do; a single one may be ejected. */
 const EJECTED_SHARE_MAX = 0.5;
 const NONE_REFUSED: ReadonlySet<string | null> = new Set();
 const PAUSE_FIRST_MS = 100;
@@ -27,7 +27,7 @@ interface Candidate {
   readonly visits: number;
 }
 
-/** What the next attempt is to be. */
+/** The next attempt. */
 export interface NextAttempt extends Candidate {
   readonly apiKey: string | null;
   /** How long to wait before it: only where the same target is asked again. */
@@ -35,7 +35,7 @@ export interface NextAttempt extends Candidate {
 }
 
 export interface TargetSequenceOptions {
-  /** In the order of the catalog. */
+  /** The candidates in the order of the catalog. */
   readonly targets: readonly Target[];
   readonly catalog: Catalog;
   readonly routing: Routing;
@@ -56,7 +56,7 @@ export class TargetSequence {
   readonly #startedAtMs: number;
   /** Those that are left, the next one first. */
   readonly #candidates: Candidate[];
-  /** By provider. */
+  /** The credentials that were refused, by provider. */
   #refusedKeys: Map<string, Set<string | null>> | null = null;
   #made = 0;
 
@@ -103,7 +103,7 @@ export class TargetSequence {
     }
     const { target, provider, visits } = next;
     if (failure.cools === 'key') {
-      // With another credential the same target is as good as before, so it keeps its place.
+      // The same target with another credential is as good as before, so it keeps its place.
       this.#refuse(provider, next.apiKey);
       this.#candidates.unshift({ target, provider, despiteCircuit: next.despiteCircuit, visits });
     } else if (failure.retry === 'anywhere') {
@@ -172,7 +172,7 @@ function candidatesInOrder(options: TargetSequenceOptions, skipped: SkippedTarge
   const openedAtMs = ({ target }: Candidate): number => health.openedAtMs(target, keyId) ?? 0;
   const ejectedMax = Math.max(1, Math.floor(targets.length * EJECTED_SHARE_MAX));
   open.sort((a, b) => openedAtMs(a) - openedAtMs(b));
-  // Where nothing else is there, it is asked in its turn.
+  // A target is asked in its turn where there is no other.
   if (ready.length > 0)
     for (const { candidate } of resting) skipped.push({ target: candidate.target, reason: 'cooling' });
   for (const { target } of open.slice(0, ejectedMax)) skipped.push({ target, reason: 'circuit_open' });

@@ -9,7 +9,7 @@ export type Part =
   | { readonly kind: 'call'; readonly tool: Tool; readonly pieces: readonly string[] };
 
 export interface Answer {
-  /** At least one part. Only the last one can be cut short by the output limit. */
+  /** The parts of the answer, at least one. Only the last one can be cut short by the output limit. */
   readonly parts: readonly Part[];
   readonly finish: 'stop' | 'length' | 'calls' | 'stop_sequence';
   readonly stopSequence: string | null;
@@ -28,7 +28,7 @@ const FILLER = [' and', ' so', ' on'] as const;
 const THINKING = 'Simulated thinking: the request is read and an answer is chosen.';
 
 /**
- * What is answered to a prompt. The same prompt always gets the same answers, whole or streamed, in every format.
+ * The answer to a prompt. The same prompt always gets the same answers, whole or streamed, in every format.
  */
 export function planAnswers(prompt: Prompt, directives: Directives, arrival: Arrival): Answer[] {
   return Array.from({ length: prompt.answerCount }, (_, index) => planAnswer(prompt, directives, arrival, index));

@@ -1,5 +1,5 @@
 /**
- * What the last user message may ask of the sandbox, anywhere in its text and in any combination:
+ * Directives that the last user message may have for the sandbox, anywhere in its text and in any combination:
  *
  * | Directive          | Effect |
  * |---|---|

@@ -13,7 +13,7 @@ export type ToolChoice =
   | { readonly kind: 'none' | 'free' }
   | { readonly kind: 'forced'; readonly name: string | undefined };
 
-/** What the sandbox reads from a request, independent of its format. */
+/** A request as the sandbox reads it, independent of its format. */
 export interface Prompt {
   readonly body: JsonObject;
   readonly model: string;

@@ -101,7 +101,7 @@ export class Sender {
     if (this.#response.socket !== null) reset(this.#response.socket);
   }
 
-  /** What was written reaches the client before the connection ends without the body's end. */
+  /** All that was written reaches the client before the connection ends without the body's end. */
   async #break(last: string | Uint8Array): Promise<void> {
     await this.#until((done) => {
       this.#response.write(last, () => done());

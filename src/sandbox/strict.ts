@@ -1,5 +1,5 @@
 /**
- * What the real APIs refuse and the sandbox otherwise accepts: asked for with `[[strict]]` in a request, or for all of
+ * Refusals of the real APIs that the sandbox otherwise does not make: asked for with `[[strict]]` in a request, or for all of
  * them when the sandbox is started so. It shows what a gateway must not send.
  */
 import { field, isObject, type JsonObject, objectsIn } from './json.ts';
@@ -106,7 +106,7 @@ const CHECKS: Readonly<Record<StrictFormat, (prompt: Prompt) => void>> = {
   },
 };
 
-/** What the API does not take in the schema of an answer. */
+/** Keywords that the API does not take in the schema of an answer. */
 const UNENFORCED = [
   'minimum',
   'maximum',

@@ -1,5 +1,5 @@
 /**
- * What a token is here: a piece of whole code points, at most 4 bytes of UTF-8 long, that holds white space only as its
+ * A token of the sandbox is a piece of whole code points, at most 4 bytes of UTF-8 long, that holds white space only as its
  * first character. Text is cut greedily from the left, therefore
  * - every piece has at least one byte: a text never has more tokens than bytes;
  * - the pieces of the beginning of a text are the beginning of its pieces;

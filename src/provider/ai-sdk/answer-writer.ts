@@ -8,7 +8,7 @@ import type { AnswerContext, EventWriter, TurnEvent } from '../../wire/translate
 
 export interface AnswerWriter {
   readonly contentType: string;
-  /** What can be sent at once. */
+  /** The bytes that can be sent at once. */
   write(event: TurnEvent): string;
 }
 

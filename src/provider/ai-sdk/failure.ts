@@ -13,7 +13,7 @@ export interface Refusal {
 
 export type PackageFailure = Refusal | { readonly kind: 'transport'; readonly failure: TransportFailure };
 
-/** What an error of the AI SDK may hold; its classes are the package's own, so they are known by name. */
+/** The members that an error of the AI SDK may have; its classes are the package's own, so they are known by name. */
 interface SdkError {
   readonly name: string;
   readonly message: string;
@@ -59,7 +59,7 @@ export function failureOfPackage(error: unknown): PackageFailure {
   return transport('broken', `the provider package failed (${name})`);
 }
 
-/** In one shape for every provider, with its own words: they may say that the context was too long. */
+/** The error in one shape for every provider, with its own words: they may say that the context was too long. */
 function refusal(status: number, message: string, said = '', retryAfter: string | null = null): Refusal {
   const body = { error: { message }, said: said.slice(0, BODY_CHARACTERS_MAX) };
   return { kind: 'refused', status, retryAfter, body: Buffer.from(JSON.stringify(body)) };

@@ -49,7 +49,7 @@ function writeSource(source: BinarySource, at: string, rules: MediaRules): Langu
   return { type: 'file', mediaType, data: { type: 'url', url: new URL(source.url) } };
 }
 
-/** What the address ends with; nothing is fetched to find out. */
+/** The media type by the ending of the address; nothing is fetched to find out. */
 function mediaTypeOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const extension = /\.([a-z0-9]{2,5})$/i.exec(new URL(url).pathname)?.[1];

@@ -7,7 +7,7 @@ import { type PackageFailure, transport } from './failure.ts';
 import type { StreamingModel } from './streaming-model.ts';
 import { streamingV3 } from './v3.ts';
 
-/** What a package's factory makes: called by older packages, asked for a model by newer ones. */
+/** The result of a package's factory: a function in older packages, an object with models in newer ones. */
 interface SdkProvider {
   (modelId: string): unknown;
   languageModel?(modelId: string): unknown;

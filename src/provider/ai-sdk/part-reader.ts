@@ -208,7 +208,7 @@ function annotation(key: number, source: LanguageModelV4Source): readonly TurnEv
   return [{ type: 'annotation', key, annotation: { format: 'responses', raw } }];
 }
 
-/** What a provider says of its failure in the middle of an answer, in whatever shape. */
+/** The provider's own message about a failure in the middle of an answer, in whatever shape. */
 function describe(error: unknown): { readonly message: string; readonly code?: string } {
   if (typeof error === 'string') return { message: error };
   if (typeof error !== 'object' || error === null) return { message: '' };

@@ -1,10 +1,11 @@
 /**
- * What a provider signs (reasoning, and with Gemini tool calls) and wants to see again unchanged. It travels through the
- * client as the `encrypted_content` of a reasoning item: a string that clients of every format keep and send back.
+ * Signatures of a provider (of reasoning, and with Gemini of tool calls), which it wants to see again unchanged. They
+ * travel through the client as the `encrypted_content` of a reasoning item: a string that clients of every format keep
+ * and send back.
  */
 import { isObject, type JsonObject, parseJson, stringAt } from '../../lib/json.ts';
 
-/** By the name under which the package looks for it. */
+/** The signature by the name under which the package looks for it. */
 export type Signatures = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export interface Sealed {

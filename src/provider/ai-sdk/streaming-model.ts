@@ -1,4 +1,4 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 
-/** What the gateway uses of a model. */
+/** The part of a model's interface that the gateway uses. */
 export type StreamingModel = Pick<LanguageModelV4, 'provider' | 'modelId' | 'supportedUrls' | 'doStream'>;

@@ -94,7 +94,7 @@ class PackageExchange implements UpstreamHandle {
     if (!this.#ended)
       this.#listener.onHeaders(200, { contentType: writer.contentType, retryAfter: null, requestId: null });
     const parts = stream.getReader();
-    // At once, also where a package does not heed the signal.
+    // The call ends at once, also where a package does not heed the signal.
     this.#aborted.signal.addEventListener('abort', () => void parts.cancel().catch(() => {}));
     while (!this.#ended) {
       this.#arm(this.#call.timeouts.idleMs, IDLE);
@@ -108,7 +108,7 @@ class PackageExchange implements UpstreamHandle {
           .map((shaped) => writer.write(shaped))
           .join('');
         if (bytes !== '' && !this.#ended) this.#listener.onData(Buffer.from(bytes));
-        // What a package says after it has failed is of no use to anyone.
+        // Whatever a package says after it has failed is ignored.
         if (event.type === 'failure') return this.#finish();
       }
       await this.#paused?.promise;

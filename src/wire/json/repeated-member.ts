@@ -14,10 +14,10 @@ import {
 
 /** An object or list that is open at the place that was reached. */
 interface Open {
-  /** Of an object: the names that were read, the last of them at the end. */
+  /** The names that were read of an object, the last of them at the end; null for a list. */
   readonly names: Set<string> | null;
   name: string;
-  /** Of a list: the place of the element. */
+  /** The place of the element in a list. */
   index: number;
 }
 

@@ -27,7 +27,7 @@ export class ToolNameRestorer {
         return text === '' ? [] : [{ ...event, text }];
       }
       case 'tool-end': {
-        // Of a call that was cut off before its text began, there is no text.
+        // A call that was cut off before its text began has no text.
         const rest = event.incomplete === true ? '' : (this.#unwrapping.get(event.key)?.finish() ?? '');
         return rest === '' ? [event] : [{ type: 'tool-delta', key: event.key, text: rest }, event];
       }
