@@ -1,18 +1,8 @@
 /** What an operator or a customer is told without asking, and the ids that make a repeat harmless. */
 import { hash } from 'node:crypto';
+import { ALERT_TYPES } from '../core/policy.ts';
 
-export const ALERT_TYPES = [
-  'usage.level',
-  'key.expiring',
-  'circuit.open',
-  'credential.refused',
-  'audit.failed',
-  'charge.shortfall',
-  'spend.below_cost',
-  'reload.refused',
-  'certificate.expiring',
-  'alert.test',
-] as const;
+export { ALERT_TYPES };
 export type AlertType = (typeof ALERT_TYPES)[number];
 
 /** Percents of a balance, cap or budget; of several that are reached at once, the highest is told. */

@@ -2,10 +2,10 @@
 import type { Policy, USAGE_RECORDS } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { Values } from '../lib/setting-rows.ts';
+import type { TlsFiles } from './pem.ts';
 import type { Secrets } from './secrets.ts';
-import type { TlsFiles } from './settings.ts';
 
-export type { Settings, TlsFiles } from './settings.ts';
+export type { Settings } from './settings.ts';
 
 /** From the config file; can change while the process runs. */
 export interface Config extends Policy, Values<typeof USAGE_RECORDS> {

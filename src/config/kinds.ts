@@ -83,7 +83,8 @@ export interface KnownHost {
   };
 }
 
-const ANY_MODEL = /^/;
+/** It offers chat completions, and serves whatever the price book lists for it. */
+const COMPATIBLE = { kind: 'openai', formats: ['chat'], chatLimitField: 'max_tokens', serves: /^/ } as const;
 
 export const KNOWN_HOSTS: readonly KnownHost[] = [
   {
@@ -109,12 +110,10 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     serves: /^claude-(?!v1|2)/,
   },
   {
+    ...COMPATIBLE,
     name: 'gemini',
     variable: 'GEMINI_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    formats: ['chat'],
-    chatLimitField: 'max_tokens',
     priceBook: 'google',
     serves: /^gem(ini-\d|ma)/,
     // The list at the compatible address has names only.
@@ -124,77 +123,60 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     },
   },
   {
+    ...COMPATIBLE,
     name: 'openrouter',
     variable: 'OPENROUTER_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://openrouter.ai/api/v1',
-    formats: ['chat'],
-    chatLimitField: 'max_tokens',
     priceBook: 'openrouter',
     serves: /^[^~/][^/]*\/(?!.*:batch$)/,
     modelList: { prices: 'usd_per_token' },
   },
   {
+    ...COMPATIBLE,
     name: 'groq',
     variable: 'GROQ_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://api.groq.com/openai/v1',
-    formats: ['chat'],
     chatLimitField: 'max_completion_tokens',
     priceBook: 'groq',
-    serves: ANY_MODEL,
   },
   {
+    ...COMPATIBLE,
     name: 'mistral',
     variable: 'MISTRAL_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://api.mistral.ai/v1',
-    formats: ['chat'],
-    chatLimitField: 'max_tokens',
     priceBook: 'mistral',
-    serves: ANY_MODEL,
   },
   {
+    ...COMPATIBLE,
     name: 'deepseek',
     variable: 'DEEPSEEK_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://api.deepseek.com/v1',
-    formats: ['chat'],
-    chatLimitField: 'max_tokens',
     priceBook: 'deepseek',
-    serves: ANY_MODEL,
   },
   {
+    ...COMPATIBLE,
     name: 'xai',
     variable: 'XAI_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://api.x.ai/v1',
     formats: ['chat', 'responses'],
     chatLimitField: 'max_completion_tokens',
     priceBook: 'x-ai',
-    serves: ANY_MODEL,
     modelList: { prices: 'cents_per_100_million' },
   },
   {
+    ...COMPATIBLE,
     name: 'together',
     variable: 'TOGETHER_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://api.together.xyz/v1',
-    formats: ['chat'],
-    chatLimitField: 'max_tokens',
     priceBook: 'together',
-    serves: ANY_MODEL,
     modelList: { prices: 'usd_per_million' },
   },
   {
+    ...COMPATIBLE,
     name: 'fireworks',
     variable: 'FIREWORKS_API_KEY',
-    kind: 'openai',
     baseUrl: 'https://api.fireworks.ai/inference/v1',
-    formats: ['chat'],
-    chatLimitField: 'max_tokens',
     priceBook: 'fireworks',
-    serves: ANY_MODEL,
   },
 ];
 

@@ -4,15 +4,10 @@ import { isPlainValue, multiplierOf } from '../core/price-terms.ts';
 import type { Provider } from '../core/provider.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import type { Problem } from './problem.ts';
-
-interface LimitedModel {
-  readonly defaults?: { readonly max_output_tokens?: number; readonly reasoning_effort?: string };
-  readonly max_output_tokens?: number;
-  readonly capabilities?: { readonly reasoning?: boolean };
-}
+import type { FileModel } from './schema.ts';
 
 /** What the file itself contradicts. A published limit may change, so that it only bounds the default of a request. */
-export function contradictedDefaults(path: string, model: LimitedModel): Problem[] {
+export function contradictedDefaults(path: string, model: FileModel): Problem[] {
   const { defaults = {}, max_output_tokens: limit, capabilities } = model;
   const problems: Problem[] = [];
   const refuse = (name: string, message: string) =>

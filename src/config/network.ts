@@ -1,12 +1,10 @@
 /** How each provider is reached: proxy, authorities, client certificate, HTTP/2. The files are read and checked here. */
 
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
 import { type Network, PLAIN_NETWORK } from '../core/provider.ts';
-import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { baseUrlOf, kindOf } from './assemble.ts';
+import { identityProblems, isCertificate, NO_CERTIFICATE, unreadable } from './pem.ts';
 import type { Problem } from './problem.ts';
 import { isLoopback, proxyAddress, proxyFromEnvironment } from './proxy.ts';
 import type { FileConfig, FileProvider } from './schema.ts';
@@ -88,9 +86,8 @@ class NetworkLoader {
     const pem = await this.#read('ca', file);
     if (pem === null) return null;
     const certificates = pem.match(CERTIFICATE) ?? [];
-    const wrong =
-      certificates.length === 0 || certificates.some((one) => parsed(() => new X509Certificate(one)) === null);
-    if (wrong) this.#refuse('ca', `${file} has no certificate in PEM format`);
+    if (certificates.length === 0 || !certificates.every(isCertificate))
+      this.#refuse('ca', `${file} ${NO_CERTIFICATE}`);
     return pem;
   }
 
@@ -98,22 +95,9 @@ class NetworkLoader {
     const clientCert = await this.#read('client_cert', certFile);
     const clientKey = await this.#read('client_key', keyFile);
     if (clientCert === null || clientKey === null) return NO_IDENTITY;
-    const certificate = parsed(() => new X509Certificate(clientCert));
-    if (certificate === null) this.#refuse('client_cert', `${certFile} has no certificate in PEM format`);
-    const privateKey = parsed<KeyObject>(() => createPrivateKey(clientKey));
-    if (privateKey === null) {
-      const locked = /ENCRYPTED/.test(clientKey);
-      this.#refuse(
-        'client_key',
-        `${keyFile} ${locked ? 'is encrypted: a private key without a passphrase is needed' : 'has no private key in PEM format'}`,
-      );
-    }
-    if (certificate === null || privateKey === null) return NO_IDENTITY;
-    if (!certificate.checkPrivateKey(privateKey)) {
-      this.#refuse('client_key', `${keyFile} is not the private key of the certificate in ${certFile}`);
-    } else if (parsed(() => createSecureContext({ cert: clientCert, key: clientKey })) === null) {
-      this.#refuse('client_cert', `${certFile} cannot be used`);
-    }
+    const files = { cert: certFile, key: keyFile };
+    const problems = identityProblems(files, { cert: clientCert, key: clientKey });
+    for (const { of, message } of problems) this.#refuse(`client_${of}`, `${files[of]} ${message}`);
     return { clientCert, clientKey };
   }
 
@@ -125,8 +109,7 @@ class NetworkLoader {
       if (size <= PEM_BYTES_MAX) return await readFile(file, 'utf8');
       this.#refuse(field, `${file} is larger than ${PEM_BYTES_MAX} bytes`);
     } catch (error) {
-      const code = errorCode(error) ?? String(error);
-      this.#refuse(field, `${file} ${code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`}`);
+      this.#refuse(field, `${file} ${unreadable(error)}`);
     }
     return null;
   }
@@ -137,11 +120,3 @@ class NetworkLoader {
 }
 
 const NO_IDENTITY = { clientCert: null, clientKey: null } as const;
-
-function parsed<Value>(parse: () => Value): Value | null {
-  try {
-    return parse();
-  } catch {
-    return null;
-  }
-}

@@ -91,7 +91,7 @@ const OtherRates = {
   output_image: Type.Optional(Usd),
 };
 
-const PriceTierSchema = Type.Object(
+export const PriceTierSchema = Type.Object(
   {
     from_input_tokens: Type.Integer({
       minimum: 1,

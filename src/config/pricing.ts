@@ -1,4 +1,5 @@
 /** Converts prices in USD per million tokens to the exact rationals that charges are computed from. */
+import type { Static } from 'typebox';
 import type { Fraction, HostedToolPrice, PriceModifiers, PriceTier, Pricing, Rates } from '../core/money.ts';
 import {
   decimalNumber,
@@ -9,29 +10,16 @@ import {
   rational,
   rationalFromDecimal,
 } from '../lib/rational.ts';
+import type { PriceTierSchema, PricingSchema } from './price-schema.ts';
 
-/** USD per million tokens. A cache class that is not given costs what `input` costs, `cache_write_1h` what `cache_write` costs. */
-export interface UsdRates {
-  readonly input: number;
-  readonly output: number;
-  readonly cache_read?: number | undefined;
-  readonly cache_write?: number | undefined;
-  readonly cache_write_1h?: number | undefined;
-  /** Parts of the input and output; where they have no price they cost what text costs. */
-  readonly input_audio?: number | undefined;
-  readonly input_image?: number | undefined;
-  readonly output_audio?: number | undefined;
-  readonly output_image?: number | undefined;
-}
-
+/**
+ * USD per million tokens. A cache class that is not given costs what `input` costs, `cache_write_1h` what `cache_write` costs;
+ * parts of the input and output that have no price cost what text costs.
+ */
+export type UsdPricing = Static<typeof PricingSchema>;
 /** What changes for a request whose whole input has at least this many tokens; classes not given stay as they are. */
-export interface UsdTier extends Partial<UsdRates> {
-  readonly from_input_tokens: number;
-}
-
-export interface UsdPricing extends UsdRates {
-  readonly tiers?: readonly UsdTier[] | undefined;
-}
+export type UsdTier = Static<typeof PriceTierSchema>;
+export type UsdRates = Omit<UsdPricing, 'tiers'>;
 
 /** What changes or adds to the price of tokens at one provider, as people write it. */
 export interface UsdModifiers {

@@ -3,15 +3,10 @@ import { isIP } from 'node:net';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import { connectTimeoutMs } from '../core/database-url.ts';
 import { readOidc } from './oidc.ts';
+import type { TlsFiles } from './pem.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
 export type { Environment } from './secrets.ts';
-
-/** Paths of PEM files: a certificate chain and its private key. */
-export interface TlsFiles {
-  readonly cert: string;
-  readonly key: string;
-}
 
 /** One line: which setting, what is wrong with it and what is expected. */
 export class SettingError extends Error {
@@ -152,7 +147,7 @@ function givenSecret(env: Environment, name: string): string | undefined {
   throw new SettingError('', read.problem);
 }
 
-function shown(value: string): string {
+export function shown(value: string): string {
   return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
 }
 

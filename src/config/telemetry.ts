@@ -1,7 +1,7 @@
 /** Where traces and metrics are sent, by the variables that every OpenTelemetry program knows. */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { OtlpTarget, TelemetrySettings } from '../core/telemetry.ts';
-import { type Environment, SettingError } from './settings.ts';
+import { type Environment, SettingError, shown } from './settings.ts';
 
 /** Null where nothing of it is set, or all of it is switched off: then nothing of it is even loaded. */
 export function readTelemetry(env: Environment): TelemetrySettings | null {
@@ -141,8 +141,4 @@ function readMilliseconds(env: Environment, name: string, fallback: number): num
 function given(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === '' ? undefined : value;
-}
-
-function shown(value: string): string {
-  return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
 }

@@ -1,5 +1,5 @@
 /** Whether the certificates of the gateway's listeners can be used, and for how long. */
-import type { TlsFiles } from '../config/config.ts';
+import type { TlsFiles } from '../config/pem.ts';
 import { ConfigError } from '../config/problem.ts';
 import { certificateEndMs, readTls } from '../config/tls.ts';
 import { certificateStage, type OwnCertificate } from '../core/certificate.ts';

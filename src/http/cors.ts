@@ -29,7 +29,7 @@ export function withCors(handler: RequestHandler, origins: readonly string[]): R
         response.send(200, preflightHeaders(request, allow), NO_CONTENT);
         return;
       }
-      onRequest(request, everyone && allow === null ? response : new CorsResponse(response, allow));
+      onRequest(request, everyone && allow === null ? response : addTo(response, allow));
     },
   };
 }
@@ -56,65 +56,18 @@ function preflightHeaders({ headers }: IncomingRequest, allow: string): RawHeade
 }
 
 /** Adds to a response that this origin may read it, and all of its header fields; to any that it depends on the origin. */
-class CorsResponse implements ServerResponse {
-  readonly #response: ServerResponse;
-  readonly #allow: string | null;
+function addTo(response: ServerResponse, allow: string | null): ServerResponse {
+  const { send, writeHead } = response;
+  response.send = (status, headers, content) => send.call(response, status, withAccess(headers, allow), content);
+  response.writeHead = (status, headers) => writeHead.call(response, status, withAccess(headers, allow));
+  return response;
+}
 
-  constructor(response: ServerResponse, allow: string | null) {
-    this.#response = response;
-    this.#allow = allow;
+function withAccess(headers: RawHeaders, allow: string | null): RawHeaders {
+  if (allow !== null) {
+    const names = headers.filter((_, index) => index % 2 === 0).join(', ');
+    headers.push('access-control-allow-origin', allow, 'access-control-expose-headers', names);
   }
-
-  get headersSent(): boolean {
-    return this.#response.headersSent;
-  }
-
-  get closed(): boolean {
-    return this.#response.closed;
-  }
-
-  onClose(listener: () => void): void {
-    this.#response.onClose(listener);
-  }
-
-  onDrain(listener: () => void): void {
-    this.#response.onDrain(listener);
-  }
-
-  requireUpgrade(protocol: string): void {
-    this.#response.requireUpgrade(protocol);
-  }
-
-  send(status: number, headers: RawHeaders, content: Uint8Array): void {
-    this.#response.send(status, this.#added(headers), content);
-  }
-
-  writeHead(status: number, headers: RawHeaders): void {
-    this.#response.writeHead(status, this.#added(headers));
-  }
-
-  flushHeaders(): void {
-    this.#response.flushHeaders();
-  }
-
-  write(bytes: Buffer): boolean {
-    return this.#response.write(bytes);
-  }
-
-  end(bytes: Uint8Array, lingerMs?: number): void {
-    this.#response.end(bytes, lingerMs);
-  }
-
-  destroy(): void {
-    this.#response.destroy();
-  }
-
-  #added(headers: RawHeaders): RawHeaders {
-    if (this.#allow !== null) {
-      const names = headers.filter((_, index) => index % 2 === 0).join(', ');
-      headers.push('access-control-allow-origin', this.#allow, 'access-control-expose-headers', names);
-    }
-    if (this.#allow !== ANY) headers.push('vary', 'origin');
-    return headers;
-  }
+  if (allow !== ANY) headers.push('vary', 'origin');
+  return headers;
 }

@@ -14,6 +14,7 @@ import {
 import { refuse } from '../errors.ts';
 import { generatedTexts } from '../generated-text.ts';
 import { sourceOfUrl } from '../translate/data-url.ts';
+import { readChoice, readCommonSettings, readShape } from '../translate/openai.ts';
 import type {
   CacheBreakpoint,
   OutputShape,
@@ -176,18 +177,7 @@ function readTool(tool: JsonObject, index: number): TurnTool {
 }
 
 function readToolChoice(value: Json | undefined): ToolChoice | null {
-  if (value === undefined || value === null) return null;
-  if (value === 'auto' || value === 'none' || value === 'required') return { kind: value };
-  if (isObject(value)) {
-    const tool = readRef(value);
-    if (tool) return { kind: 'tool', tool };
-    const allowed = objectAt(value, 'allowed_tools');
-    if (allowed) {
-      const tools = objectsAt(allowed, 'tools').flatMap((entry) => readRef(entry) ?? []);
-      return { kind: 'allowed', mode: allowed.mode === 'required' ? 'required' : 'auto', tools };
-    }
-  }
-  return { kind: 'foreign', format: 'chat', raw: value };
+  return readChoice('chat', value, readRef, (choice) => objectAt(choice, 'allowed_tools'));
 }
 
 function readRef(value: JsonObject): ToolRef | undefined {
@@ -200,8 +190,7 @@ function readSettings(body: JsonObject): TurnSettings {
   const stop = body.stop;
   const effort = stringAt(body, 'reasoning_effort');
   return compact({
-    temperature: numberAt(body, 'temperature'),
-    topP: numberAt(body, 'top_p'),
+    ...readCommonSettings(body),
     topK: numberAt(body, 'top_k'),
     stop: typeof stop === 'string' ? [stop] : Array.isArray(stop) ? stop.map(String) : undefined,
     seed: numberAt(body, 'seed'),
@@ -209,34 +198,14 @@ function readSettings(body: JsonObject): TurnSettings {
     presencePenalty: numberAt(body, 'presence_penalty'),
     logitBias: objectAt(body, 'logit_bias'),
     logprobs: booleanAt(body, 'logprobs'),
-    topLogprobs: numberAt(body, 'top_logprobs'),
     output: readOutput(objectAt(body, 'response_format')),
     verbosity: stringAt(body, 'verbosity'),
     reasoning: effort === undefined ? undefined : { effort },
-    parallelToolCalls: booleanAt(body, 'parallel_tool_calls'),
-    user: stringAt(body, 'user'),
-    safetyIdentifier: stringAt(body, 'safety_identifier'),
-    metadata: objectAt(body, 'metadata'),
-    serviceTier: stringAt(body, 'service_tier'),
-    promptCacheKey: stringAt(body, 'prompt_cache_key'),
-    promptCacheRetention: stringAt(body, 'prompt_cache_retention'),
-    store: booleanAt(body, 'store'),
   });
 }
 
 function readOutput(format: JsonObject | undefined): OutputShape | undefined {
-  if (!format) return undefined;
-  if (format.type === 'text') return { kind: 'text' };
-  if (format.type === 'json_object') return { kind: 'json' };
-  const details = objectAt(format, 'json_schema');
-  if (format.type !== 'json_schema' || !details) {
-    refuse('response_format', `The response format "${String(format.type)}" is not supported by this model.`);
-  }
-  return compact({
-    kind: 'schema',
-    schema: details.schema ?? {},
-    name: stringAt(details, 'name'),
-    description: stringAt(details, 'description'),
-    strict: booleanAt(details, 'strict'),
-  });
+  return readShape(format, format && objectAt(format, 'json_schema'), (type) =>
+    refuse('response_format', `The response format "${type}" is not supported by this model.`),
+  );
 }

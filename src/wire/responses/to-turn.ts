@@ -1,17 +1,16 @@
 /** A responses request → the hub. */
 import {
   arrayAt,
-  booleanAt,
   compact,
   isObject,
   type Json,
   type JsonObject,
-  numberAt,
   objectAt,
   objectsAt,
   stringAt,
 } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
+import { readChoice, readCommonSettings, readShape } from '../translate/openai.ts';
 import type {
   OutputShape,
   Part,
@@ -87,17 +86,7 @@ function readInput(input: Json | undefined): { messages: readonly TurnMessage[];
 }
 
 function readToolChoice(value: Json | undefined): ToolChoice | null {
-  if (value === undefined || value === null) return null;
-  if (value === 'auto' || value === 'none' || value === 'required') return { kind: value };
-  if (isObject(value)) {
-    const tool = readRef(value);
-    if (tool) return { kind: 'tool', tool };
-    if (value.type === 'allowed_tools') {
-      const tools = objectsAt(value, 'tools').flatMap((entry) => readRef(entry) ?? []);
-      return { kind: 'allowed', mode: value.mode === 'required' ? 'required' : 'auto', tools };
-    }
-  }
-  return { kind: 'foreign', format: 'responses', raw: value };
+  return readChoice('responses', value, readRef, (choice) => (choice.type === 'allowed_tools' ? choice : undefined));
 }
 
 function readRef(value: JsonObject): ToolRef | undefined {
@@ -110,10 +99,8 @@ function readSettings(body: JsonObject): TurnSettings {
   const text = objectAt(body, 'text') ?? {};
   const reasoning = objectAt(body, 'reasoning');
   return compact({
-    temperature: numberAt(body, 'temperature'),
-    topP: numberAt(body, 'top_p'),
+    ...readCommonSettings(body),
     logprobs: (arrayAt(body, 'include') ?? []).includes('message.output_text.logprobs') ? true : undefined,
-    topLogprobs: numberAt(body, 'top_logprobs'),
     output: readOutput(objectAt(text, 'format')),
     verbosity: stringAt(text, 'verbosity'),
     reasoning:
@@ -122,29 +109,11 @@ function readSettings(body: JsonObject): TurnSettings {
         effort: stringAt(reasoning, 'effort'),
         summary: stringAt(reasoning, 'summary') ?? stringAt(reasoning, 'generate_summary'),
       }),
-    parallelToolCalls: booleanAt(body, 'parallel_tool_calls'),
-    user: stringAt(body, 'user'),
-    safetyIdentifier: stringAt(body, 'safety_identifier'),
-    metadata: objectAt(body, 'metadata'),
-    serviceTier: stringAt(body, 'service_tier'),
-    promptCacheKey: stringAt(body, 'prompt_cache_key'),
-    promptCacheRetention: stringAt(body, 'prompt_cache_retention'),
-    store: booleanAt(body, 'store'),
   });
 }
 
 function readOutput(format: JsonObject | undefined): OutputShape | undefined {
-  if (!format) return undefined;
-  if (format.type === 'text') return { kind: 'text' };
-  if (format.type === 'json_object') return { kind: 'json' };
-  if (format.type !== 'json_schema') {
-    refuse('text.format', `The text format "${String(format.type)}" is not supported by this model.`);
-  }
-  return compact({
-    kind: 'schema',
-    schema: format.schema ?? {},
-    name: stringAt(format, 'name'),
-    description: stringAt(format, 'description'),
-    strict: booleanAt(format, 'strict'),
-  });
+  return readShape(format, format, (type) =>
+    refuse('text.format', `The text format "${type}" is not supported by this model.`),
+  );
 }

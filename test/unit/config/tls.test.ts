@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { TlsFiles } from '../../../src/config/config.ts';
+import type { TlsFiles, TlsPem } from '../../../src/config/pem.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
-import { readTls, type TlsPem, watchTls } from '../../../src/config/tls.ts';
+import { readTls, watchTls } from '../../../src/config/tls.ts';
 import { certificateOfLocalhost } from '../../support/certificate.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
