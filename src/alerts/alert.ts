@@ -1,19 +1,6 @@
 /** What an operator or a customer is told without asking, and the ids that make a repeat harmless. */
 import { hash } from 'node:crypto';
-
-export const ALERT_TYPES = [
-  'usage.level',
-  'key.expiring',
-  'circuit.open',
-  'credential.refused',
-  'audit.failed',
-  'charge.shortfall',
-  'spend.below_cost',
-  'reload.refused',
-  'certificate.expiring',
-  'alert.test',
-] as const;
-export type AlertType = (typeof ALERT_TYPES)[number];
+import type { AlertType } from '../core/alert-types.ts';
 
 /** Percents of a balance, cap or budget; of several that are reached at once, the highest is told. */
 export const LEVELS = [50, 80, 95, 100] as const;

@@ -1,4 +1,5 @@
 /** The part of the config file about alerts. */
+import { ALERT_TYPES } from '../core/alert-types.ts';
 import type { AlertPolicy, ConfiguredWebhook } from '../core/policy.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { joinPath } from '../lib/schema-errors.ts';
@@ -6,18 +7,6 @@ import type { Problem } from './problem.ts';
 import { closed, text } from './schema-parts.ts';
 import type { Environment, Secrets } from './secrets.ts';
 
-const TYPES = [
-  'usage.level',
-  'key.expiring',
-  'circuit.open',
-  'credential.refused',
-  'audit.failed',
-  'charge.shortfall',
-  'spend.below_cost',
-  'reload.refused',
-  'certificate.expiring',
-  'alert.test',
-];
 const WEBHOOKS_MAX = 20;
 
 const WebhookSchema = Type.Object(
@@ -34,7 +23,7 @@ const WebhookSchema = Type.Object(
       'Signs what is posted, as Standard Webhooks has it; best taken from the environment.',
     ),
     types: Type.Optional(
-      Type.Array(Type.Enum(TYPES), {
+      Type.Array(Type.Enum([...ALERT_TYPES]), {
         minItems: 1,
         uniqueItems: true,
         description: 'The types of alerts that it gets. Default: all of them.',

@@ -1,5 +1,4 @@
 /** The reader of a gateway: it asks a thread of its own, which starts with the first call and never keeps the process alive. */
-
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../../lib/worker-file.ts';
