@@ -1,7 +1,11 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
+import type { RolledUp } from '../../core/usage-report.ts';
+import { usageReport } from '../../reports/sqlite/report.ts';
+import { addToRollups, type RollupStep, readStep } from '../../reports/sqlite/rollup.ts';
+import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
+import type { AccountOperation, Operation, Outcome, Result } from '../operations.ts';
 import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
@@ -20,7 +24,6 @@ import { audit } from './audit.ts';
 import { defineSearch } from './conditions.ts';
 import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
 import { getDocument, putDocument } from './documents.ts';
-
 import { extend, mark, settle, voidById } from './hold.ts';
 import { keyIds, listKeys } from './key-list.ts';
 import { addCredit, addSecret, changeKey, createKey, expiringKeys, findKey, getKey, revokeSecret } from './keys.ts';
@@ -30,9 +33,6 @@ import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 import { statement } from './statement.ts';
-import { defineTimeFunctions } from './time-counts.ts';
-import { usageReport } from './usage-report.ts';
-import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */

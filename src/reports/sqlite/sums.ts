@@ -1,6 +1,6 @@
 /** The sums of a rollup in SQL: added up, read, and added to a row. */
 import { USAGE_SUMS, type UsageSums } from '../../core/usage-report.ts';
-import { amount, type Row } from './columns.ts';
+import { amount, type Row } from '../../storage/columns.ts';
 
 /** Of the rows `r` of a group, two halves each: the sum of large figures would leave the range of an integer. */
 export const SUMS_OF_GROUP = [

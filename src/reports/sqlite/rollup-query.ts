@@ -1,5 +1,6 @@
 /** The SQL of a usage report: which rollups it reads, and what of them. */
 import type { UsageDimension, UsageQuery } from '../../core/usage-report.ts';
+import { integer, type Row } from '../../storage/columns.ts';
 import {
   dimensionColumn,
   filterColumns,
@@ -8,10 +9,9 @@ import {
   namesKeys,
   sourcesOf,
   type UsageSource,
-} from '../rules/usage-sources.ts';
-import { rankedDimensions, type TopGroups } from '../rules/usage-top.ts';
+} from '../sources.ts';
+import { rankedDimensions, type TopGroups } from '../top.ts';
 import { accountDaysFrom } from './account-days.ts';
-import { integer, type Row } from './columns.ts';
 import type { ColdStatements } from './statements.ts';
 
 export interface Statement {
