@@ -4,9 +4,9 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
-import { LATENCY_CLASSES, TIME_CLASSES } from '../src/core/usage-report.ts';
 import { openDatabase } from '../src/ledger/sqlite/database.ts';
-import { packTimes } from '../src/ledger/sqlite/time-counts.ts';
+import { packTimes } from '../src/reports/sqlite/time-counts.ts';
+import { LATENCY_CLASSES, TIME_CLASSES } from '../src/reports/tally.ts';
 
 export interface Growth {
   /** A multiple of 1,000. */

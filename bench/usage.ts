@@ -19,7 +19,7 @@ import { joinDatabase, openDatabase } from '../src/ledger/sqlite/database.ts';
 import { openEngine } from '../src/ledger/sqlite/engine.ts';
 import { openInProcessStore } from '../src/ledger/sqlite/in-process-store.ts';
 import { coldStatements } from '../src/ledger/sqlite/statements.ts';
-import { readStep } from '../src/ledger/sqlite/usage-rollup.ts';
+import { readStep } from '../src/reports/sqlite/rollup.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { daysAgoMs, GROWN_DAYS, type Growth, growPostgresSql, growSqlite } from './grown-ledger.ts';
 import { table } from './report.ts';

@@ -10,7 +10,6 @@ import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { publicOrigin } from './admin/view.ts';
 import { Alerts } from './alerts/alerts.ts';
-import { Audits } from './alerts/audits.ts';
 import { type CommandShape, findCommand, readArguments, UsageError } from './cli/arguments.ts';
 import {
   ALL_COMMANDS,
@@ -34,6 +33,7 @@ import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import { NO_LOG } from './core/log.ts';
+import { Audits } from './ledger/audits.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';

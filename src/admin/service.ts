@@ -1,7 +1,7 @@
 /** The admin API on an opened store. The HTTP listeners and the command line both use it. */
 import type { Alerts } from '../alerts/alerts.ts';
-import type { Audits } from '../alerts/audits.ts';
 import { MODEL_LISTS_DOCUMENT } from '../config/model-lists.ts';
+import type { Audits } from '../ledger/audits.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';

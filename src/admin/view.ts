@@ -1,8 +1,8 @@
 /** A key as the operator sees it. Amounts become decimal numbers here and nowhere else. */
-import type { LastAudit } from '../alerts/audits.ts';
 import { originOf } from '../core/endpoints.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import { HOUR_MS } from '../core/time.ts';
+import type { LastAudit } from '../ledger/audits.ts';
 import type { AuditReport, KeySummary, OpenPromotion } from '../ledger/port.ts';
 import type { AccountView, AuditView, KeyView, LastAuditView } from './api.ts';
 import { limitsView } from './limits.ts';

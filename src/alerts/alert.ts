@@ -1,9 +1,6 @@
 /** What an operator or a customer is told without asking, and the ids that make a repeat harmless. */
 import { hash } from 'node:crypto';
-import { ALERT_TYPES } from '../core/policy.ts';
-
-export { ALERT_TYPES };
-export type AlertType = (typeof ALERT_TYPES)[number];
+import type { AlertType } from '../core/alert-types.ts';
 
 /** Percents of a balance, cap or budget; of several that are reached at once, the highest is told. */
 export const LEVELS = [50, 80, 95, 100] as const;

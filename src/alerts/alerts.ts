@@ -1,11 +1,12 @@
 /** Alerts of one gateway: what is noticed here is stored once, and delivered by whichever gateway is first. */
 import { randomUUID } from 'node:crypto';
+import type { AlertType } from '../core/alert-types.ts';
 import type { Log } from '../core/log.ts';
 import type { AlertPolicy } from '../core/policy.ts';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import type { AuditReport } from '../ledger/port.ts';
 import { seal, unseal } from '../operators/secrets.ts';
-import { type Alert, type AlertType, alertId } from './alert.ts';
+import { type Alert, alertId } from './alert.ts';
 import type { ChangeTrail } from './change-watch.ts';
 import { Deliverer, type DelivererOptions } from './deliverer.ts';
 import { MarginWatch, type Shortfall, shortfallAlerts } from './margin-watch.ts';

@@ -1,5 +1,6 @@
 /** What is kept of alerts: each of them, its deliveries, and where balances are counted from. */
-import type { Alert, AlertType } from './alert.ts';
+import type { AlertType } from '../core/alert-types.ts';
+import type { Alert } from './alert.ts';
 import type { BalanceBase } from './shares.ts';
 
 /** `dead`: it was tried for the last time; nobody has got it. */

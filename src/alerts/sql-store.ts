@@ -1,6 +1,7 @@
 /** Alerts in SQL that both engines understand, beside the operators. */
+import type { AlertType } from '../core/alert-types.ts';
 import type { Row, SqlEngine, Value } from '../operators/sql-store.ts';
-import type { Alert, AlertType } from './alert.ts';
+import type { Alert } from './alert.ts';
 import { alertBody } from './alert.ts';
 import type {
   AccountWebhook,

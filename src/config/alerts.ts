@@ -1,6 +1,8 @@
 /** The part of the config file about alerts. */
+
 import type { Static } from 'typebox';
-import { ALERT_SWITCHES, ALERT_TYPES, type AlertPolicy, type ConfiguredWebhook } from '../core/policy.ts';
+import { ALERT_TYPES } from '../core/alert-types.ts';
+import { ALERT_SWITCHES, type AlertPolicy, type ConfiguredWebhook } from '../core/policy.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { closed, text } from '../lib/setting-rows.ts';

@@ -211,19 +211,6 @@ export const SINGLE = section({
   account_page: flag('accountPage', 'Whether key holders can look at their own key in a browser, at /account.', false),
 });
 
-export const ALERT_TYPES = [
-  'usage.level',
-  'key.expiring',
-  'circuit.open',
-  'credential.refused',
-  'audit.failed',
-  'charge.shortfall',
-  'spend.below_cost',
-  'reload.refused',
-  'certificate.expiring',
-  'alert.test',
-] as const;
-
 export const ALERT_SWITCHES = section({
   allow_private: flag(
     'allowPrivate',

@@ -1,10 +1,11 @@
 /** The ledger's port on top of any store. */
 import { randomUUID } from 'node:crypto';
+import type { RolledUp } from '../core/usage-report.ts';
 import { StoreError } from './errors.ts';
 import type { LedgerStats } from './group-commit/batch-stats.ts';
 import type { BatcherOptions } from './group-commit/batcher.ts';
 import { GroupCommit } from './group-commit/group-commit.ts';
-import type { Pruned, Recovered, RolledUp } from './operations.ts';
+import type { Pruned, Recovered } from './operations.ts';
 import { OrphanedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
 import type { OperationRunner, Store } from './store.ts';

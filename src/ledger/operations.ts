@@ -4,7 +4,7 @@
  */
 import type { KeyRecord } from '../core/key.ts';
 import { DAY_MS } from '../core/time.ts';
-import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
+import type { RolledUp, UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 import type {
   AccountCreditOutcome,
   AccountListQuery,
@@ -124,11 +124,6 @@ export interface Recovered {
   readonly charged: number;
   readonly voided: number;
   /** Whether there may be more to recover. */
-  readonly more: boolean;
-}
-
-export interface RolledUp {
-  readonly charges: number;
   readonly more: boolean;
 }
 

@@ -1,10 +1,10 @@
 /** A scrape: the metrics of all serving threads together, and those of the process. */
 import { readdir, statfs } from 'node:fs/promises';
 import { AdminError } from '../admin/api.ts';
-import type { LastAudit } from '../alerts/audits.ts';
 import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
 import { readFileLimit } from '../config/file-limit.ts';
+import type { LastAudit } from '../ledger/audits.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { readVersion } from '../lib/version.ts';
 import { merged, ofWorker, type Reading } from '../observe/metrics/reading.ts';

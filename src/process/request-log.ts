@@ -5,8 +5,9 @@ import type { Settings } from '../config/config.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestLogPolicy } from '../core/policy.ts';
 import { openSqliteAppender } from '../observe/request-log/sqlite/appender.ts';
-import { requestLogFile } from '../observe/request-log/sqlite/file.ts';
-import { openFileReader, SqliteRequestReader } from '../observe/request-log/sqlite/reader.ts';
+import { RequestLogFile, requestLogFile } from '../observe/request-log/sqlite/file.ts';
+import { openFileReader } from '../observe/request-log/sqlite/file-reader.ts';
+import { SqliteRequestReader } from '../observe/request-log/sqlite/reader.ts';
 import type { RequestLogAppender, RequestLogReader } from '../observe/request-log/store.ts';
 
 const PRUNE_MS = 10 * 60_000;
@@ -32,7 +33,9 @@ export async function openRequestLogAppender(settings: Settings, log: Log): Prom
 
 /** For a command, while a gateway runs or not. Nothing is opened before it is first asked. */
 export async function openRequestLogReader(settings: Settings): Promise<RequestLogReader> {
-  return settings.databaseUrl === null ? openFileReader(requestLogFile(settings.dataDir)) : gatewayReader(settings);
+  return settings.databaseUrl === null
+    ? openFileReader(new RequestLogFile(requestLogFile(settings.dataDir)))
+    : gatewayReader(settings);
 }
 
 /** For a gateway: beside the threads that serve. Nothing is opened before it is first asked. */

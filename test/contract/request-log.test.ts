@@ -9,7 +9,9 @@ import { capturedContent, textOf } from '../../src/observe/request-log/captured.
 import { openPostgresAppender } from '../../src/observe/request-log/postgres/appender.ts';
 import { PostgresRequestReader } from '../../src/observe/request-log/postgres/reader.ts';
 import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
-import { openFileReader, SqliteRequestReader } from '../../src/observe/request-log/sqlite/reader.ts';
+import { RequestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
+import { openFileReader } from '../../src/observe/request-log/sqlite/file-reader.ts';
+import { SqliteRequestReader } from '../../src/observe/request-log/sqlite/reader.ts';
 import type {
   CapturedContent,
   RequestLogAppender,
@@ -423,7 +425,7 @@ describe('the file of the request log', () => {
     await appender.close();
     assert.equal(moved.length, 1);
     assert.ok(readdirSync(own).some((found) => found.startsWith('requests.db.damaged-')));
-    const reader = openFileReader(file);
+    const reader = openFileReader(new RequestLogFile(file));
     assert.deepEqual(await reader.find(entry.id), entry);
     await reader.close();
   });
@@ -435,7 +437,7 @@ describe('the file of the request log', () => {
     await first.close();
     const content = readFileSync(file);
     writeFileSync(file, content.fill('damaged', 4_096));
-    const reader = openFileReader(file);
+    const reader = openFileReader(new RequestLogFile(file));
     await assert.rejects(reader.list({ limit: 5 }), /malformed/);
     assert.ok(existsSync(file));
     const moved: string[] = [];
@@ -482,7 +484,7 @@ describe('the file of the request log', () => {
 
   test('is not made by a command that reads, which finds it when it is there', async () => {
     const file = join(folder, 'none.db');
-    const reader = openFileReader(file);
+    const reader = openFileReader(new RequestLogFile(file));
     assert.deepEqual(await reader.list({ limit: 5 }), { entries: [], next: null });
     const { position } = await reader.tail(null);
     assert.ok(!existsSync(file));

@@ -418,22 +418,22 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a key that moves leaves its usage with the account that it had',
-    edits: [['ledger/sqlite/account-days.ts', 'if (has(state, moved)) add(sql, moved);', '']],
+    edits: [['reports/sqlite/account-days.ts', 'if (has(state, moved)) add(sql, moved);', '']],
     tests: [['test/contract/sqlite.test.ts', 'however keys move']],
   },
   {
     name: 'usage by account is read while keys have moved',
-    edits: [['ledger/sqlite/account-days.ts', 'return current && !moved ?', 'return current ?']],
+    edits: [['reports/sqlite/account-days.ts', 'return current && !moved ?', 'return current ?']],
     tests: [['test/contract/sqlite.test.ts', 'however keys move']],
   },
   {
     name: 'usage by account lacks what an older release has added',
-    edits: [['ledger/sqlite/account-days.ts', 'return current && !moved ?', 'return !moved ?']],
-    tests: [['test/unit/ledger/sqlite/usage-report.test.ts', 'what a release without the rollup by account']],
+    edits: [['reports/sqlite/account-days.ts', 'return current && !moved ?', 'return !moved ?']],
+    tests: [['test/unit/reports/sqlite.test.ts', 'what a release without the rollup by account']],
   },
   {
     name: 'PostgreSQL: two gateways add to the rollups at the same time',
-    edits: [['ledger/postgres/usage-rollup.ts', 'if (lock?.taken !== true)', 'if (lock === undefined)']],
+    edits: [['reports/postgres/rollup.ts', 'if (lock?.taken !== true)', 'if (lock === undefined)']],
     tests: [[CONTRACT_POSTGRES, 'while another gateway adds to the rollups']],
   },
   {

@@ -1,6 +1,6 @@
 /** Alerts, their deliveries and the webhooks of accounts, as the API takes and gives them. */
-import { ALERT_TYPES } from '../../alerts/alert.ts';
 import { DELIVERY_STATES } from '../../alerts/port.ts';
+import { ALERT_TYPES } from '../../core/alert-types.ts';
 import { Type } from '../../lib/schema-builder.ts';
 
 const closed = { additionalProperties: false };

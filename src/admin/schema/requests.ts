@@ -1,10 +1,9 @@
 import type { TSchema } from 'typebox';
 import { CONDITIONS } from '../../core/conditions.ts';
 import { Type } from '../../lib/schema-builder.ts';
+import { LoggedRequest } from '../../observe/request-log/view.ts';
 
 const Text = Type.Union([Type.String(), Type.Null()]);
-const Whole = Type.Union([Type.Integer(), Type.Null()]);
-const Milliseconds = Type.Union([Type.Number(), Type.Null()]);
 const TEXT_MAX = 256;
 const time = 'An ISO time, or how long ago: 90s, 30m, 24h, 7d.';
 
@@ -74,97 +73,6 @@ export const RequestSearch = Type.Object(
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Default 50.' })),
   },
   { additionalProperties: false },
-);
-
-export const LoggedRequest = Type.Object(
-  {
-    id: Type.String(),
-    received_at: Type.String(),
-    key_id: Text,
-    key_label: Text,
-    account_id: Type.Union([Type.String(), Type.Null()], {
-      description: 'The account of the key when the request came.',
-    }),
-    mode: Text,
-    endpoint: Text,
-    format: Text,
-    model: Text,
-    model_known: Type.Boolean(),
-    streamed: Type.Boolean(),
-    idempotency: Type.String(),
-    client_request_id: Text,
-    user_agent: Text,
-    client_address: Text,
-    status: Whole,
-    condition: Text,
-    message: Text,
-    stopped: Text,
-    client_closed: Type.Boolean(),
-    rate: Type.Union([Type.Object({ limit: Type.Integer(), remaining: Type.Integer() }), Type.Null()]),
-    attempts: Type.Array(
-      Type.Object({
-        provider: Type.String(),
-        model: Type.String(),
-        format: Type.String(),
-        lane: Type.String(),
-        credential: Type.Integer({ description: 'Its number among those of the provider; 0: none was needed.' }),
-        outcome: Type.String(),
-        waited_ms: Type.Number(),
-        started_ms: Milliseconds,
-        first_byte_ms: Milliseconds,
-        ended_ms: Milliseconds,
-        status: Whole,
-        provider_request_id: Text,
-        condition: Text,
-        message: Text,
-        retry_after_s: Milliseconds,
-      }),
-    ),
-    skipped: Type.Array(Type.Object({ provider: Type.String(), model: Type.String(), reason: Type.String() })),
-    warnings: Type.Array(Type.String()),
-    held: Type.Union([Type.String(), Type.Null()], { description: "In the key's unit: nanos of a credit, or tokens." }),
-    settlement: Text,
-    charged: Text,
-    usage: Type.Union([
-      Type.Object({
-        source: Type.String(),
-        input: Type.Integer(),
-        output: Type.Integer(),
-        cache_read: Type.Integer(),
-        cache_write: Type.Integer(),
-        cache_write_1h: Type.Integer(),
-        reasoning: Type.Integer(),
-      }),
-      Type.Null(),
-    ]),
-    cost_nanos: Text,
-    provider_cost_nanos: Text,
-    flag: Text,
-    admitted_ms: Milliseconds,
-    first_byte_ms: Milliseconds,
-    first_content_ms: Milliseconds,
-    last_byte_ms: Milliseconds,
-    settled_ms: Milliseconds,
-    duration_ms: Type.Number(),
-    bytes_in: Type.Integer(),
-    bytes_out: Type.Integer(),
-    chunks: Type.Integer(),
-    prices: Type.Union(
-      [
-        Type.Object({
-          per: Type.String(),
-          input: Type.String(),
-          output: Type.String(),
-          cache_read: Type.String(),
-          cache_write: Type.String(),
-          cache_write_1h: Type.String(),
-        }),
-        Type.Null(),
-      ],
-      { description: 'What a token of each class was charged by: nanos of a credit = rate ÷ per.' },
-    ),
-  },
-  { title: 'Request', description: 'Times are milliseconds since it was received.' },
 );
 
 /** A server-sent event as an object, as later versions of OpenAPI have it. Its `data` is JSON text. */

@@ -1,5 +1,7 @@
 /** The ledger in PostgreSQL, shared by any number of gateways. */
 import type { Clock } from '../../core/clock.ts';
+import { usageReport } from '../../reports/postgres/report.ts';
+import { rollUp } from '../../reports/postgres/rollup.ts';
 import { integer } from '../../storage/columns.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
@@ -29,8 +31,6 @@ import { correct, findCharge, openPromotions, refund } from './money.ts';
 import { onReportConnection } from './report-connection.ts';
 import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
 import { closeTime, statement } from './statement.ts';
-import { usageReport } from './usage-report.ts';
-import { rollUp } from './usage-rollup.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
@@ -210,7 +210,7 @@ function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Out
     case 'audit':
       return audit(work);
     case 'usageReport':
-      return usageReport(work, operation.query);
+      return usageReport(work.query, operation.query);
     case 'getDocument':
       return getDocument(work, operation.name);
     case 'putDocument':

@@ -1,6 +1,10 @@
 /** What the background thread of the store does: it writes the log back into the database, and reads for reports, while commits go on. */
 import type { MessagePort } from 'node:worker_threads';
 import type { UsageQuery } from '../../core/usage-report.ts';
+import { usageReport } from '../../reports/sqlite/report.ts';
+import { type RollupStep, readStep } from '../../reports/sqlite/rollup.ts';
+import { UsageTail } from '../../reports/sqlite/tail.ts';
+import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
 import type { Outcome } from '../operations.ts';
 import type { AccountListQuery, KeyListQuery } from '../port.ts';
 import { listAccounts } from './account-list.ts';
@@ -11,10 +15,6 @@ import { keyIds, listKeys } from './key-list.ts';
 import { findCharge } from './money.ts';
 import { statement } from './statement.ts';
 import { coldStatements } from './statements.ts';
-import { defineTimeFunctions } from './time-counts.ts';
-import { usageReport } from './usage-report.ts';
-import { type RollupStep, readStep } from './usage-rollup.ts';
-import { UsageTail } from './usage-tail.ts';
 
 /** Reports read whole tables, and so may take long. */
 export type BackgroundTask =

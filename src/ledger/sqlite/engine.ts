@@ -1,7 +1,11 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
+import type { RolledUp } from '../../core/usage-report.ts';
+import { usageReport } from '../../reports/sqlite/report.ts';
+import { addToRollups, type RollupStep, readStep } from '../../reports/sqlite/rollup.ts';
+import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
+import type { AccountOperation, Operation, Outcome, Result } from '../operations.ts';
 import { summaryOnPath } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { listAccounts } from './account-list.ts';
@@ -29,9 +33,6 @@ import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 import { statement } from './statement.ts';
-import { defineTimeFunctions } from './time-counts.ts';
-import { usageReport } from './usage-report.ts';
-import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */

@@ -4,8 +4,10 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
+import type { RolledUp } from '../../core/usage-report.ts';
+import { hasNothing, type RollupStep } from '../../reports/sqlite/rollup.ts';
 import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
-import type { Operation, OperationName, Outcome, Result, RolledUp } from '../operations.ts';
+import type { Operation, OperationName, Outcome, Result } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError, type StartBackgroundThread } from './background-client.ts';
@@ -13,7 +15,6 @@ import type { BackgroundTask } from './background-tasks.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
-import { hasNothing, type RollupStep } from './usage-rollup.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
 export interface InProcessStoreOptions {

@@ -82,8 +82,37 @@ export function idAt(ms: number): string {
 }
 
 /** Where a search begins, newest first: before this id; null: with the newest. */
-export function endOf({ before = null, untilMs = null }: RequestQuery): string | null {
+function endOf({ before = null, untilMs = null }: RequestQuery): string | null {
   const until = untilMs === null ? null : idAt(untilMs);
   if (before === null || until === null) return before ?? until;
   return before < until ? before : until;
+}
+
+/** How many rows are looked at between two looks at the clock. */
+export const SCANNED_ROWS = 20_000;
+const SCAN_MS = 2_000;
+/** How many entries a tail gives at most. */
+export const TAIL_ROWS = 1_000;
+
+/** What was found among the next rows, and the id of the last one of them; null where these were the last rows. */
+export interface Scanned {
+  readonly entries: readonly RequestEntry[];
+  last(): string | null;
+}
+
+/** A search that finds little ends after a while, with what it has found and where to go on. */
+export async function scan(
+  query: RequestQuery,
+  look: (before: string | null, room: number) => Promise<Scanned>,
+): Promise<RequestPage> {
+  const entries: RequestEntry[] = [];
+  let before = endOf(query);
+  for (const untilMs = performance.now() + SCAN_MS; ; ) {
+    const scanned = await look(before, query.limit - entries.length);
+    entries.push(...scanned.entries);
+    const found = entries.at(-1);
+    if (entries.length >= query.limit && found) return { entries, next: found.id };
+    before = scanned.last();
+    if (before === null || performance.now() > untilMs) return { entries, next: before };
+  }
 }

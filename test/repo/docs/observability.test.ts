@@ -5,13 +5,13 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
-import { LoggedRequest } from '../../../src/admin/schema/requests.ts';
 import { CONDITIONS } from '../../../src/core/conditions.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import { AccessLog } from '../../../src/observe/access-log.ts';
 import { FAMILIES, type Family } from '../../../src/observe/metrics/families.ts';
 import { labelNamesOf } from '../../../src/observe/metrics/render.ts';
+import { LoggedRequest } from '../../../src/observe/request-log/view.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 
 const root = resolve(import.meta.dirname, '../../..');

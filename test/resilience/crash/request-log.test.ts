@@ -8,8 +8,8 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'undici';
 import type { CreatedKey } from '../../../src/admin/api.ts';
-import { requestLogFile } from '../../../src/observe/request-log/sqlite/file.ts';
-import { openFileReader } from '../../../src/observe/request-log/sqlite/reader.ts';
+import { RequestLogFile, requestLogFile } from '../../../src/observe/request-log/sqlite/file.ts';
+import { openFileReader } from '../../../src/observe/request-log/sqlite/file-reader.ts';
 import { configFileIn } from '../../support/gateway-environment.ts';
 import { gatewayProcess } from '../../support/gateway-process.ts';
 import { bodyOf } from '../../support/requests.ts';
@@ -61,7 +61,7 @@ function chat(key: CreatedKey): Promise<Response> {
 }
 
 async function logged(dataDir: string): Promise<Set<string>> {
-  const reader = openFileReader(requestLogFile(dataDir));
+  const reader = openFileReader(new RequestLogFile(requestLogFile(dataDir)));
   const ids = new Set<string>();
   for (let before: string | null = null; ; ) {
     const page = await reader.list({ limit: 1_000, before });

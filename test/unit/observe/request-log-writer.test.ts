@@ -211,49 +211,70 @@ describe('the writer of the request log', () => {
   });
 });
 
+/** One with something in every field. */
+function fullRecord(): RequestRecord {
+  const record = requestRecord({ providers: ['one', 'two'], costNanos: 77n });
+  const [first] = record.attempts;
+  assert.ok(first);
+  Object.assign(first, {
+    startedAt: record.receivedAt + 1.25,
+    status: 500,
+    condition: 'upstream_error',
+    message: 'no',
+  });
+  Object.assign(record, {
+    keyLabel: 'a "quoted" label\nwith a line end',
+    model: null,
+    accountId: 'acc_1',
+    clientRequestId: 'mine',
+    userAgent: 'agent',
+    clientAddress: '10.0.0.1',
+    message: 'failed',
+    providerCostNanos: 70n,
+    flag: 'unreported',
+    firstByteAt: record.receivedAt + 3,
+    firstContentAt: record.receivedAt + 4,
+    lastByteAt: record.receivedAt + 5,
+    settledAt: record.receivedAt + 6,
+    mode: 'credit',
+    streamed: true,
+    idempotency: 'fresh',
+    held: 2n ** 60n,
+    charged: 77n,
+    settlement: 'charge',
+    rate: { limit: 10, remaining: 3, resetMs: 5 },
+    skipped: [{ target: { provider: 'three', upstreamModel: 'm', format: 'chat', weight: 1 }, reason: 'cooling' }],
+    warnings: ['left out'],
+    usage: {
+      source: 'reported',
+      tokens: { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cacheWrite1h: 5, reasoning: 6 },
+    },
+    admittedAt: record.receivedAt + 2,
+    bytesIn: 10,
+    bytesOut: 20,
+    chunks: 3,
+    clientClosed: true,
+    stopped: 'client_gone',
+    pricing: {
+      per: 1_000n,
+      tiers: [
+        { fromInputTokens: 0, rates: { input: 9n, output: 9n, cacheRead: 9n, cacheWrite: 9n, cacheWrite1h: 9n } },
+        {
+          fromInputTokens: 13,
+          rates: { input: 1n, output: 2n ** 60n, cacheRead: 3n, cacheWrite: 4n, cacheWrite1h: 5n },
+        },
+      ],
+    },
+  });
+  return record;
+}
+
+/** As release 0.2 stored it. */
+const STORED_BY_0_2 = String.raw`["chat","chat","a \"quoted\" label\nwith a line end","credit",0,1,"fresh","mine","agent","10.0.0.1","failed","client_gone",1,[["one","m","chat","passthrough",1,"running",0,1250,null,null,500,null,"upstream_error","no",null],["two","m","chat","passthrough",1,"running",0,null,null,null,null,null,null,null,null]],[10,3],[["three","m","cooling"]],["left out"],"1152921504606846976","charge",77,["reported",1,2,3,4,5,6],70,"unreported",2000,3000,4000,5000,6000,10,20,3,[1000,1,"1152921504606846976",3,4,5],"acc_1"]`;
+
 describe('what is stored of a request', () => {
   test('comes back as it was', () => {
-    const record = requestRecord({ providers: ['one', 'two'], costNanos: 77n });
-    const [first] = record.attempts;
-    assert.ok(first);
-    Object.assign(first, {
-      startedAt: record.receivedAt + 1.25,
-      status: 500,
-      condition: 'upstream_error',
-      message: 'no',
-    });
-    Object.assign(record, {
-      keyLabel: 'a "quoted" label\nwith a line end',
-      mode: 'credit',
-      streamed: true,
-      idempotency: 'fresh',
-      held: 2n ** 60n,
-      charged: 77n,
-      settlement: 'charge',
-      rate: { limit: 10, remaining: 3, resetMs: 5 },
-      skipped: [{ target: { provider: 'three', upstreamModel: 'm', format: 'chat', weight: 1 }, reason: 'cooling' }],
-      warnings: ['left out'],
-      usage: {
-        source: 'reported',
-        tokens: { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cacheWrite1h: 5, reasoning: 6 },
-      },
-      admittedAt: record.receivedAt + 2,
-      bytesIn: 10,
-      bytesOut: 20,
-      chunks: 3,
-      clientClosed: true,
-      stopped: 'client_gone',
-      pricing: {
-        per: 1_000n,
-        tiers: [
-          { fromInputTokens: 0, rates: { input: 9n, output: 9n, cacheRead: 9n, cacheWrite: 9n, cacheWrite1h: 9n } },
-          {
-            fromInputTokens: 13,
-            rates: { input: 1n, output: 2n ** 60n, cacheRead: 3n, cacheWrite: 4n, cacheWrite1h: 5n },
-          },
-        ],
-      },
-    });
+    const record = fullRecord();
     const view = viewOf(entryOf(record));
     assert.equal(view.key_label, record.keyLabel);
     assert.deepEqual([view.endpoint, view.format, view.streamed, view.idempotency], ['chat', 'chat', true, 'fresh']);
@@ -294,6 +315,10 @@ describe('what is stored of a request', () => {
     assert.ok(entry.detail.isWellFormed() && entry.model?.isWellFormed());
     assert.equal(`${entry.detail}${entry.model}`.includes('\0'), false);
     assert.equal(viewOf(entry).user_agent?.includes('\0'), false);
+  });
+
+  test('is what release 0.2 wrote and reads, so that the two can share a log', () => {
+    assert.equal(entryOf(fullRecord()).detail, STORED_BY_0_2);
   });
 
   test('of an earlier release has nothing where a later one has more', () => {

@@ -1,14 +1,13 @@
 /** Appends batches from a serving thread, on a connection of its own. */
-import type { RequestEntry } from '../entry.ts';
+import { COLUMNS, type RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { dayOf, LogDatabase } from './database.ts';
 
 const NO_PARTITION = '23514';
 
 const INSERT = `
-  INSERT INTO gateway.request_log (day, id, received_at_ms, key_id, model, status, condition, duration_ms, cost_nanos, detail)
-  SELECT * FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::integer[], $7::text[],
-    $8::bigint[], $9::bigint[], $10::text[])
+  INSERT INTO gateway.request_log (day, ${COLUMNS.map(({ name }) => name).join(', ')})
+  SELECT * FROM unnest($1::integer[], ${COLUMNS.map(({ type }, at) => `$${at + 2}::${type}[]`).join(', ')})
   ON CONFLICT (day, id) DO NOTHING`;
 
 const INSERT_CAPTURES = `
@@ -39,18 +38,7 @@ class PostgresAppender implements RequestLogAppender {
       ]);
     }
     const days = entries.map(({ id }) => dayOf(id));
-    const values = [
-      days,
-      entries.map(({ id }) => id),
-      entries.map(({ receivedAtMs }) => receivedAtMs),
-      entries.map(({ keyId }) => keyId),
-      entries.map(({ model }) => model),
-      entries.map(({ status }) => status),
-      entries.map(({ condition }) => condition),
-      entries.map(({ durationMs }) => durationMs),
-      entries.map(({ costNanos }) => (costNanos === null ? null : String(costNanos))),
-      entries.map(({ detail }) => detail),
-    ];
+    const values = [days, ...COLUMNS.map(({ of }) => entries.map((entry) => entry[of]))];
     try {
       await this.#database.query(INSERT, values);
     } catch (error) {

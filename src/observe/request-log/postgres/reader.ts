@@ -1,22 +1,22 @@
 /** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
 import { capturedIn } from '../captured.ts';
-import { ATTEMPTS_AT, CLIENT_REQUEST_ID_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { entryIn, type RequestEntry } from '../entry.ts';
+import { type Dialect, filtersOf, type Value } from '../filters.ts';
 import {
   type CapturedContent,
-  endOf,
   idAt,
   type RequestLogReader,
   type RequestPage,
   type RequestQuery,
   type RequestTail,
   type Retention,
+  SCANNED_ROWS,
+  scan,
+  TAIL_ROWS,
 } from '../store.ts';
 import { dayAt, dayOf, LogDatabase } from './database.ts';
 import { LogPruning, logBytes } from './pruning.ts';
 
-const SCANNED_ROWS = 20_000;
-const SCAN_MS = 2_000;
-const TAIL_ROWS = 1_000;
 const ID = /^req_[0-9a-f]{32}$/;
 
 export class PostgresRequestReader implements RequestLogReader {
@@ -45,30 +45,25 @@ export class PostgresRequestReader implements RequestLogReader {
     return row === undefined ? null : capturedIn(row);
   }
 
-  async list(query: RequestQuery): Promise<RequestPage> {
-    const entries: RequestEntry[] = [];
-    let before = endOf(query);
-    for (const untilMs = performance.now() + SCAN_MS; ; ) {
+  list(query: RequestQuery): Promise<RequestPage> {
+    return scan(query, async (before, room) => {
       const values: unknown[] = [];
-      const value = (given: unknown): string => `$${values.push(given)}`;
+      const value: Value = (given) => `$${values.push(given)}`;
       const scanned = `FROM gateway.request_log WHERE ${rangeOf(query, before, value)}
         ORDER BY day DESC, id DESC LIMIT ${SCANNED_ROWS}`;
-      const room = query.limit - entries.length;
       // The filters are applied to what is scanned, so that a search that finds little ends all the same.
       const rows = await this.#database.query(
         `WITH scanned AS (SELECT * ${scanned}), bounds AS (SELECT min(id) AS last_id, count(*)::int AS rows FROM scanned)
          SELECT scanned.*, bounds.last_id, bounds.rows FROM bounds
-         LEFT JOIN LATERAL (SELECT * FROM scanned WHERE ${filtersOf(query, value)} ORDER BY id DESC LIMIT ${room}) scanned ON true`,
+         LEFT JOIN LATERAL (SELECT * FROM scanned WHERE ${filtersOf(query, DIALECT, value)} ORDER BY id DESC LIMIT ${room}) scanned ON true`,
         values,
       );
-      for (const row of rows) if (row.id !== null) entries.push(entryIn(row));
-      const found = entries.at(-1);
-      if (entries.length >= query.limit && found) return { entries, next: found.id };
       const [bounds] = rows;
-      if (bounds === undefined || Number(bounds.rows) < SCANNED_ROWS) return { entries, next: null };
-      before = String(bounds.last_id);
-      if (performance.now() > untilMs) return { entries, next: before };
-    }
+      return {
+        entries: rows.filter(({ id }) => id !== null).map(entryIn),
+        last: () => (Number(bounds?.rows) === SCANNED_ROWS ? String(bounds?.last_id) : null),
+      };
+    });
   }
 
   /** Only what is a second old: of those that commit at the same time, an earlier one may be seen later. */
@@ -99,7 +94,11 @@ export class PostgresRequestReader implements RequestLogReader {
   }
 }
 
-type Value = (given: unknown) => string;
+const DIALECT: Dialect = {
+  detail: 'detail::jsonb',
+  elements: (json) => `jsonb_array_elements(${json}) AS element(value)`,
+  oneOf: (column, values, value) => `${column} IN (SELECT json_array_elements_text(${value(JSON.stringify(values))}))`,
+};
 
 function rangeOf({ sinceMs, condition }: RequestQuery, before: string | null, value: Value): string {
   const parts = ['true'];
@@ -107,24 +106,5 @@ function rangeOf({ sinceMs, condition }: RequestQuery, before: string | null, va
   if (before !== null) parts.push(`id < ${value(before)}`, `day <= ${value(dayOf(before))}`);
   if (sinceMs != null) parts.push(`id >= ${value(idAt(sinceMs))}`, `day >= ${value(dayAt(sinceMs))}`);
   if (condition != null) parts.push(`condition = ${value(condition)}`);
-  return parts.join(' AND ');
-}
-
-function filtersOf(query: RequestQuery, value: Value): string {
-  const parts = ['true'];
-  if (query.keyId != null) parts.push(`key_id = ${value(query.keyId)}`);
-  if (query.keyIds != null) parts.push(`key_id = ANY (${value(query.keyIds)})`);
-  if (query.model != null) parts.push(`model = ${value(query.model)}`);
-  if (query.provider != null) {
-    const attempts = `jsonb_array_elements(detail::jsonb -> ${ATTEMPTS_AT}) attempt`;
-    parts.push(`EXISTS (SELECT 1 FROM ${attempts} WHERE attempt ->> ${PROVIDER_AT} = ${value(query.provider)})`);
-  }
-  if (query.format != null) parts.push(`detail::jsonb ->> ${FORMAT_AT} = ${value(query.format)}`);
-  if (query.clientRequestId != null) {
-    parts.push(`detail::jsonb ->> ${CLIENT_REQUEST_ID_AT} = ${value(query.clientRequestId)}`);
-  }
-  if (query.status != null) parts.push(`status BETWEEN ${value(query.status.from)} AND ${value(query.status.to)}`);
-  if (query.slowerThanMs != null) parts.push(`duration_ms > ${value(query.slowerThanMs)}::float8`);
-  if (query.costlierThanNanos != null) parts.push(`cost_nanos > ${value(String(query.costlierThanNanos))}`);
   return parts.join(' AND ');
 }

@@ -1,22 +1,11 @@
 /** Appends batches from a serving thread, on a connection of its own: a batch takes a fraction of a millisecond. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { RequestEntry } from '../entry.ts';
+import { COLUMNS, type RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { RequestLogFile } from './file.ts';
 
 /** One statement for several rows takes less than one for each. */
 const ROWS = 16;
-const COLUMNS = [
-  'id',
-  'received_at_ms',
-  'key_id',
-  'model',
-  'status',
-  'condition',
-  'duration_ms',
-  'cost_nanos',
-  'detail',
-];
 
 /** The file is opened with the first batch. `aside`: told where a damaged file was moved to. */
 export function openSqliteAppender(file: string, aside: (moved: string) => void): RequestLogAppender {
@@ -98,19 +87,9 @@ function write(
 function insertOf(rows: number): string {
   const row = `(${COLUMNS.map(() => '?').join(', ')})`;
   const values = Array.from({ length: rows }, () => row).join(', ');
-  return `INSERT INTO requests (${COLUMNS.join(', ')}) VALUES ${values} ON CONFLICT (id) DO NOTHING`;
+  return `INSERT INTO requests (${COLUMNS.map(({ name }) => name).join(', ')}) VALUES ${values} ON CONFLICT (id) DO NOTHING`;
 }
 
 function valuesOf(entry: RequestEntry): SQLInputValue[] {
-  return [
-    entry.id,
-    entry.receivedAtMs,
-    entry.keyId,
-    entry.model,
-    entry.status,
-    entry.condition,
-    entry.durationMs,
-    entry.costNanos,
-    entry.detail,
-  ];
+  return COLUMNS.map(({ of }) => entry[of]);
 }

@@ -1,21 +1,20 @@
 /** What is read from the file, and removed from it. Called on the log's own thread, or by the command line. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { capturedIn } from '../captured.ts';
-import { ATTEMPTS_AT, CLIENT_REQUEST_ID_AT, entryIn, FORMAT_AT, PROVIDER_AT, type RequestEntry } from '../entry.ts';
+import { entryIn, type RequestEntry } from '../entry.ts';
+import { type Dialect, filtersOf } from '../filters.ts';
 import {
   type CapturedContent,
-  endOf,
   idAt,
   type RequestPage,
   type RequestQuery,
   type RequestTail,
   type Retention,
+  SCANNED_ROWS,
+  scan,
+  TAIL_ROWS,
 } from '../store.ts';
 
-/** How many rows are looked at between two looks at the clock. */
-const SCANNED_ROWS = 20_000;
-const SCAN_MS = 2_000;
-const TAIL_ROWS = 1_000;
 /** A step takes a few milliseconds, in which a batch of the log may have to wait. */
 const PRUNED_ROWS = 500;
 const PRUNED_CAPTURES = 20;
@@ -32,54 +31,33 @@ export function findCaptured(database: DatabaseSync, id: string, nowMs: number):
   return row === undefined ? null : capturedIn(row);
 }
 
-/** A search that finds little ends after a while, with what it has found and where to go on. */
-export function listRequests(database: DatabaseSync, query: RequestQuery): RequestPage {
-  const { sql, values } = conditionsOf(query);
-  const from = query.sinceMs == null ? '' : idAt(query.sinceMs);
+const DIALECT: Dialect = {
+  detail: 'detail',
+  elements: (json) => `json_each(${json}) AS element`,
+  oneOf: (column, values, value) => `${column} IN (SELECT value FROM json_each(${value(JSON.stringify(values))}))`,
+};
+
+export function listRequests(database: DatabaseSync, query: RequestQuery): Promise<RequestPage> {
+  const values: SQLInputValue[] = [];
+  const filters = filtersOf(query, DIALECT, (given) => {
+    values.push(given);
+    return '?';
+  });
   const failed = query.condition == null ? '' : 'condition = ? AND ';
   const scanned = `FROM requests WHERE ${failed}id < ? AND id >= ? ORDER BY id DESC LIMIT ${SCANNED_ROWS}`;
-  const rows = database.prepare(`SELECT * FROM (SELECT * ${scanned}) WHERE ${sql} LIMIT ?`);
+  const rows = database.prepare(`SELECT * FROM (SELECT * ${scanned}) WHERE ${filters} LIMIT ?`);
   const last = database.prepare(`SELECT min(id) AS id, count(*) AS rows FROM (SELECT id ${scanned})`);
-  const entries: RequestEntry[] = [];
-  let before = endOf(query) ?? NEWEST;
-  for (const untilMs = performance.now() + SCAN_MS; ; ) {
-    const range: SQLInputValue[] = [...(query.condition == null ? [] : [query.condition]), before, from];
-    const room = query.limit - entries.length;
-    for (const row of rows.all(...range, ...values, room)) entries.push(entryIn(row));
-    const found = entries.at(-1);
-    if (entries.length >= query.limit && found) return { entries, next: found.id };
-    const end = last.get(...range);
-    if (Number(end?.rows ?? 0) < SCANNED_ROWS) return { entries, next: null };
-    before = String(end?.id);
-    if (performance.now() > untilMs) return { entries, next: before };
-  }
-}
-
-function conditionsOf(query: RequestQuery): { readonly sql: string; readonly values: SQLInputValue[] } {
-  const parts: string[] = [];
-  const values: SQLInputValue[] = [];
-  const where = (sql: string, ...given: SQLInputValue[]): void => {
-    parts.push(sql);
-    values.push(...given);
-  };
-  if (query.keyId != null) where('key_id = ?', query.keyId);
-  if (query.keyIds != null) where('key_id IN (SELECT value FROM json_each(?))', JSON.stringify(query.keyIds));
-  if (query.model != null) where('model = ?', query.model);
-  if (query.provider != null) {
-    const attempts = `json_each(detail, '$[${ATTEMPTS_AT}]') AS attempt`;
-    where(
-      `EXISTS (SELECT 1 FROM ${attempts} WHERE json_extract(attempt.value, '$[${PROVIDER_AT}]') = ?)`,
-      query.provider,
-    );
-  }
-  if (query.format != null) where(`json_extract(detail, '$[${FORMAT_AT}]') = ?`, query.format);
-  if (query.clientRequestId != null) {
-    where(`json_extract(detail, '$[${CLIENT_REQUEST_ID_AT}]') = ?`, query.clientRequestId);
-  }
-  if (query.status != null) where('status BETWEEN ? AND ?', query.status.from, query.status.to);
-  if (query.slowerThanMs != null) where('duration_ms > ?', query.slowerThanMs);
-  if (query.costlierThanNanos != null) where('cost_nanos > ?', query.costlierThanNanos);
-  return { sql: parts.length === 0 ? 'true' : parts.join(' AND '), values };
+  return scan(query, async (before, room) => {
+    const from = query.sinceMs == null ? '' : idAt(query.sinceMs);
+    const range: SQLInputValue[] = [...(query.condition == null ? [] : [query.condition]), before ?? NEWEST, from];
+    return {
+      entries: rows.all(...range, ...values, room).map(entryIn),
+      last: () => {
+        const end = last.get(...range);
+        return Number(end?.rows) === SCANNED_ROWS ? String(end?.id) : null;
+      },
+    };
+  });
 }
 
 export function tailRequests(database: DatabaseSync, position: string | null, newest?: number): RequestTail {
@@ -98,8 +76,14 @@ function lastNumber(database: DatabaseSync): string {
   return String(last?.seq ?? 0);
 }
 
-/** One step; whether there is more to do. */
-export function pruneRequests(database: DatabaseSync, { keepMs, maxBytes }: Retention, nowMs: number): boolean {
+/** One step; whether there is more to do. At the end of the last one, the write-ahead log is written back. */
+export function pruneRequests(database: DatabaseSync, retention: Retention, nowMs: number): boolean {
+  const more = removeRequests(database, retention, nowMs);
+  if (!more) database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  return more;
+}
+
+function removeRequests(database: DatabaseSync, { keepMs, maxBytes }: Retention, nowMs: number): boolean {
   const expired = database
     .prepare(
       `DELETE FROM captures WHERE id IN (SELECT id FROM captures WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${PRUNED_CAPTURES})`,

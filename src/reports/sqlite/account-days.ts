@@ -4,11 +4,12 @@
  * rollup are built from the other one, the newest first. Both are read in the background, and added in short transactions.
  */
 import { DAY_MS } from '../../core/time.ts';
-import { USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
+import { USAGE_SUMS, type UsageSums } from '../../core/usage-report.ts';
 import { integer, type Row, text, textOrNull } from '../../storage/columns.ts';
+import { UsageTally } from '../tally.ts';
 import type { ColdStatements } from './statements.ts';
+import { addStatement, SUMS_OF_GROUP, sumsFrom } from './sums.ts';
 import { packTimes } from './time-counts.ts';
-import { addStatement, SUMS_OF_GROUP, sumsFrom } from './usage-sums.ts';
 
 export interface AccountDay {
   readonly startMs: number;

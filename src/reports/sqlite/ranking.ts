@@ -1,10 +1,10 @@
 /** Which groups of a usage report have the most: the first of the rollups, with the charges that they do not count yet. */
 import type { UsageGroup, UsageOrder, UsageQuery } from '../../core/usage-report.ts';
-import { groupOf, namesKeys } from '../rules/usage-sources.ts';
-import { inOrder, ORDER_SUMS, type RankedGroup, TopGroups } from '../rules/usage-top.ts';
+import { groupOf, namesKeys } from '../sources.ts';
+import { inOrder, ORDER_SUMS, type RankedGroup, TopGroups } from '../top.ts';
+import { readWatermark, type Tallied } from './rollup.ts';
 import { groupFrom, list, rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
-import { readWatermark, type Tallied } from './usage-rollup.ts';
 
 export function topGroups(
   sql: ColdStatements,

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { DAY_MS, HOUR_MS } from '../../../../src/core/time.ts';
-import { USAGE_DIMENSIONS, USAGE_SUMS, type UsageQuery } from '../../../../src/core/usage-report.ts';
-import { readMigrations } from '../../../../src/ledger/migrations.ts';
-import { type ColdStatements, coldStatements } from '../../../../src/ledger/sqlite/statements.ts';
-import { defineTimeFunctions } from '../../../../src/ledger/sqlite/time-counts.ts';
-import { usageReport } from '../../../../src/ledger/sqlite/usage-report.ts';
-import { addToRollups, readStep } from '../../../../src/ledger/sqlite/usage-rollup.ts';
-import { UsageTail } from '../../../../src/ledger/sqlite/usage-tail.ts';
+import { DAY_MS, HOUR_MS } from '../../../src/core/time.ts';
+import { USAGE_DIMENSIONS, USAGE_SUMS, type UsageQuery } from '../../../src/core/usage-report.ts';
+import { readMigrations } from '../../../src/ledger/migrations.ts';
+import { type ColdStatements, coldStatements } from '../../../src/ledger/sqlite/statements.ts';
+import { usageReport } from '../../../src/reports/sqlite/report.ts';
+import { addToRollups, readStep } from '../../../src/reports/sqlite/rollup.ts';
+import { UsageTail } from '../../../src/reports/sqlite/tail.ts';
+import { defineTimeFunctions } from '../../../src/reports/sqlite/time-counts.ts';
 
 /** A database with the schema up to a migration, and the statements that were asked for. */
 function opened(to = Number.POSITIVE_INFINITY) {

@@ -1,7 +1,6 @@
 /** Audits of the ledger: on request, and regularly by one of the gateways that share it. What came of the last one is kept there. */
 import type { Log } from '../core/log.ts';
-import type { AuditReport, LedgerAdmin } from '../ledger/port.ts';
-import type { Alerts } from './alerts.ts';
+import type { AuditReport, LedgerAdmin } from './port.ts';
 
 /** What came of an audit, for those who were not there. */
 export interface LastAudit extends Omit<AuditReport, 'findings'> {
@@ -14,7 +13,11 @@ export interface LastAudit extends Omit<AuditReport, 'findings'> {
 
 export interface AuditsOptions {
   readonly ledger: Pick<LedgerAdmin, 'audit' | 'getDocument' | 'putDocument'>;
-  readonly alerts: Pick<Alerts, 'auditFailed' | 'watches'>;
+  readonly alerts: {
+    auditFailed(report: AuditReport): Promise<void>;
+    /** Whether this one of the gateways on the store is the one that watches. */
+    watches(): Promise<boolean>;
+  };
   /** Null: only on request. */
   readonly everyMs: () => number | null;
   readonly log: Log;

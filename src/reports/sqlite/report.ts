@@ -1,14 +1,15 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
-import { USAGE_SUMS, UsageFold, type UsageOutcome, type UsageQuery } from '../../core/usage-report.ts';
+import { USAGE_SUMS, type UsageOutcome, type UsageQuery } from '../../core/usage-report.ts';
 import { integer, text } from '../../storage/columns.ts';
-import { groupOf, TAIL_MAX } from '../rules/usage-sources.ts';
-import { rankedDimensions, ranksGroups, type TopGroups } from '../rules/usage-top.ts';
+import { groupOf, TAIL_MAX } from '../sources.ts';
+import { UsageFold } from '../tally.ts';
+import { rankedDimensions, ranksGroups, type TopGroups } from '../top.ts';
+import { topGroups } from './ranking.ts';
+import type { Tallied } from './rollup.ts';
 import { groupFrom, rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
-import { topGroups } from './usage-ranking.ts';
-import type { Tallied } from './usage-rollup.ts';
-import { SUMS_OF_GROUP, sumsFrom } from './usage-sums.ts';
-import { UsageTail } from './usage-tail.ts';
+import { SUMS_OF_GROUP, sumsFrom } from './sums.ts';
+import { UsageTail } from './tail.ts';
 
 /** In a transaction, so that rollups and charges are of one moment. `kept`: of the connection, where it reads what is committed. */
 export function usageReport(sql: ColdStatements, query: UsageQuery, kept = new UsageTail()): UsageOutcome {

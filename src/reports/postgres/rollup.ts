@@ -5,9 +5,9 @@
  */
 import { ADVISORY_LOCKS } from '../../core/advisory-locks.ts';
 import { DAY_MS, HOUR_MS } from '../../core/time.ts';
-import { LATENCY_BOUNDS_MS, LATENCY_CLASSES, USAGE_SUMS } from '../../core/usage-report.ts';
+import { type RolledUp, USAGE_SUMS } from '../../core/usage-report.ts';
 import { integer, text } from '../../storage/columns.ts';
-import type { RolledUp } from '../operations.ts';
+import { LATENCY_BOUNDS_MS, LATENCY_CLASSES } from '../tally.ts';
 import type { Connection, Query } from './connection.ts';
 
 const BOUNDS = `ARRAY[${LATENCY_BOUNDS_MS.join(', ')}]::bigint[]`;

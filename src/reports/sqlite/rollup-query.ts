@@ -9,8 +9,8 @@ import {
   namesKeys,
   sourcesOf,
   type UsageSource,
-} from '../rules/usage-sources.ts';
-import { rankedDimensions, type TopGroups } from '../rules/usage-top.ts';
+} from '../sources.ts';
+import { rankedDimensions, type TopGroups } from '../top.ts';
 import { accountDaysFrom } from './account-days.ts';
 import type { ColdStatements } from './statements.ts';
 

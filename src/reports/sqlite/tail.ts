@@ -1,9 +1,7 @@
 /** The charges that the rollups do not count yet, summed up as finely as they are: a report adds them to what it reads there. */
 import type { UsageQuery } from '../../core/usage-report.ts';
 import { text, textOrNull } from '../../storage/columns.ts';
-import { namesKeys, type UsagePlace } from '../rules/usage-sources.ts';
-import { list } from './rollup-query.ts';
-import type { ColdStatements } from './statements.ts';
+import { namesKeys, type UsagePlace } from '../sources.ts';
 import {
   type ChargeFact,
   chargesWithoutRecord,
@@ -11,7 +9,9 @@ import {
   readWatermark,
   type Tallied,
   Tallies,
-} from './usage-rollup.ts';
+} from './rollup.ts';
+import { list } from './rollup-query.ts';
+import type { ColdStatements } from './statements.ts';
 
 /** For one connection that reads what is committed: until charges are added to the rollups, each is read once for all reports. */
 export class UsageTail {

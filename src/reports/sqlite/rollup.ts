@@ -3,10 +3,10 @@
  * writing anything, which another thread can do; adding it is a few rows in one short transaction, together with the
  * watermark. So each charge is added once, whatever ends the process.
  */
-import { USAGE_SUMS, type UsageSums, UsageTally } from '../../core/usage-report.ts';
+import { type RolledUp, USAGE_SUMS, type UsageSums } from '../../core/usage-report.ts';
 import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
-import type { RolledUp } from '../operations.ts';
-import { dayOf, hourOf, type UsagePlace } from '../rules/usage-sources.ts';
+import { dayOf, hourOf, type UsagePlace } from '../sources.ts';
+import { UsageTally } from '../tally.ts';
 import {
   type AccountDay,
   addAccountDays,
@@ -21,8 +21,8 @@ import {
   startAnew,
 } from './account-days.ts';
 import type { ColdStatements } from './statements.ts';
+import { addStatement } from './sums.ts';
 import { packTimes } from './time-counts.ts';
-import { addStatement } from './usage-sums.ts';
 
 export interface RollupStep {
   /** The version of the rollups that it was read for; to any other it must not be added. */

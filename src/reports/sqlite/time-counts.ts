@@ -3,7 +3,7 @@
  * little endian). Most rows of a rollup are of few requests, and have few classes.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { TIME_CLASSES } from '../../core/usage-report.ts';
+import { TIME_CLASSES } from '../tally.ts';
 
 const PAIR_BYTES = 5;
 const COUNT_MAX = 0xffff_ffff;

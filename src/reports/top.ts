@@ -7,7 +7,7 @@ import type {
   UsageQuery,
   UsageSum,
   UsageSums,
-} from '../../core/usage-report.ts';
+} from '../core/usage-report.ts';
 
 /** The sums that make the order. */
 export const ORDER_SUMS: Readonly<Record<UsageOrder, readonly UsageSum[]>> = {

@@ -1,6 +1,6 @@
 /** Which rollups answer a usage report, and the parts of its SQL that both dialects have in common. */
-import { DAY_MS, HOUR_MS } from '../../core/time.ts';
-import type { UsageDimension, UsageGroup, UsageQuery } from '../../core/usage-report.ts';
+import { DAY_MS, HOUR_MS } from '../core/time.ts';
+import type { UsageDimension, UsageGroup, UsageQuery } from '../core/usage-report.ts';
 
 export interface UsageSource {
   readonly table: 'usage_hours' | 'usage_key_hours' | 'usage_key_days' | 'usage_account_days';

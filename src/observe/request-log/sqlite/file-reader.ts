@@ -1,0 +1,24 @@
+/** Reads the file on the thread that asks, also while a gateway appends to it. */
+import type { DatabaseSync } from 'node:sqlite';
+import type { RequestLogReader } from '../store.ts';
+import type { RequestLogFile } from './file.ts';
+import { findCaptured, findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
+
+/** Nothing is opened before it is asked, and where there is no file yet, the next call looks again. */
+export function openFileReader(log: RequestLogFile): RequestLogReader {
+  const inFile = <T>(read: (database: DatabaseSync) => T, none: T): T => {
+    const database = log.existing();
+    return database === null ? none : read(database);
+  };
+  return {
+    find: async (id) => inFile((database) => findRequest(database, id), null),
+    captured: async (id) => inFile((database) => findCaptured(database, id, Date.now()), null),
+    list: async (query) =>
+      inFile((database) => listRequests(database, query), Promise.resolve({ entries: [], next: null })),
+    tail: async (position, newest) =>
+      inFile((database) => tailRequests(database, position, newest), { entries: [], position: position ?? '0' }),
+    prune: async (retention, nowMs) => inFile((database) => pruneRequests(database, retention, nowMs), false),
+    bytes: async () => inFile(usedBytes, 0),
+    close: async () => log.close(),
+  };
+}
