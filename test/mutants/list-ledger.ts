@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Edit, Mutant } from './list.ts';
+import type { Edit } from '../support/edits.ts';
+import type { Mutant } from './list.ts';
 
 const MIGRATIONS = 'ledger/migrations/postgres';
 const source = resolve(import.meta.dirname, '../../src');

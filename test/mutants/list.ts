@@ -2,6 +2,7 @@
  * Ways to break the product on purpose. Each must be noticed by the tests that it names, or a real mistake of the same kind
  * would not be noticed either. The ledger on SQLite has more of them, in `test/simulation/mutations.ts`.
  */
+import type { Edit } from '../support/edits.ts';
 import { ACCESS_MUTANTS } from './list-access.ts';
 import { EXCHANGE_MUTANTS } from './list-exchange.ts';
 import { HOLD_MUTANTS } from './list-holds.ts';
@@ -10,13 +11,12 @@ import { LEDGER_MUTANTS } from './list-ledger.ts';
 import { PRICE_MUTANTS } from './list-prices.ts';
 import { WIRE_MUTANTS } from './list-wire.ts';
 
-/** File below `src`, what it contains, what replaces it, and how often it occurs where that is not once. */
-export type Edit = readonly [file: string, from: string, to: string, times?: number];
 /** A test file, and parts of the names of the tests in it that are enough; all of them where none is named. */
 export type TestRun = readonly [file: string, ...names: string[]];
 
 export interface Mutant {
   readonly name: string;
+  /** Of files below `src`. */
   readonly edits: readonly Edit[];
   /** In this order, until one is red. */
   readonly tests: readonly TestRun[];

@@ -4,6 +4,7 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { NoLongerFits } from '../support/edits.ts';
 import { MUTANTS, type Mutant, type TestRun } from './list.ts';
 import { TestFailedToLoad, Workshop } from './workshop.ts';
 
@@ -30,7 +31,7 @@ if (values.list) {
 const jobs = Number(values.jobs ?? Math.max(1, cpus().length));
 const startedMs = Date.now();
 
-type Verdict = 'noticed' | 'hung' | 'not noticed' | 'not broken properly';
+type Verdict = 'noticed' | 'hung' | 'not noticed' | 'not broken properly' | 'no longer fits';
 
 async function judge(workshop: Workshop, mutant: Mutant): Promise<Verdict> {
   using _broken = workshop.breakIt(mutant);
@@ -82,13 +83,18 @@ const verdicts = new Map<Verdict, string[]>();
 if (process.exitCode !== 1) {
   await spread(workshops, chosen, async (workshop, mutant) => {
     const beganMs = Date.now();
-    const verdict = await judge(workshop, mutant);
+    const verdict = await judge(workshop, mutant).catch((error: unknown): Verdict => {
+      if (!(error instanceof NoLongerFits)) throw error;
+      console.log(error.message);
+      return 'no longer fits';
+    });
     verdicts.set(verdict, [...(verdicts.get(verdict) ?? []), mutant.name]);
-    console.log(`${verdict === 'noticed' ? 'ok  ' : 'FAIL'} ${mutant.name}: ${verdict} (${secondsSince(beganMs)} s)`);
+    const mark = { noticed: 'ok  ', 'no longer fits': 'skip' }[verdict as string] ?? 'FAIL';
+    console.log(`${mark} ${mutant.name}: ${verdict} (${secondsSince(beganMs)} s)`);
   });
   const count = (verdict: Verdict): number => verdicts.get(verdict)?.length ?? 0;
   console.log(
-    `\n${chosen.length} mutants in ${secondsSince(startedMs)} s: ${count('noticed') + count('hung')} noticed`,
+    `\n${chosen.length} mutants in ${secondsSince(startedMs)} s: ${count('noticed') + count('hung')} noticed, ${count('no longer fits')} no longer fit`,
   );
   for (const name of verdicts.get('hung') ?? [])
     console.log(`WARNING: ${name}: a test hung until it was killed; it must end red by itself`);

@@ -1,10 +1,11 @@
 /** A copy of the project in which one mutant after the other is made, tested and undone. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Edit, Mutant, TestRun } from './list.ts';
+import { edited, sourceText } from '../support/edits.ts';
+import type { Mutant, TestRun } from './list.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 /** Linked, or of no use to a test. */
@@ -18,13 +19,6 @@ const OUTPUT_CHARACTERS_MAX = 200_000;
 const NOT_A_PROGRAM = /SyntaxError|ERR_MODULE_NOT_FOUND|ERR_INVALID_TYPESCRIPT_SYNTAX|does not provide an export/;
 
 export class TestFailedToLoad extends Error {}
-
-/** The text with the edit made. Throws where the source has changed so that the edit does not fit any more. */
-export function edited(text: string, [file, from, to, times = 1]: Edit): string {
-  const found = text.split(from).length - 1;
-  if (found !== times) throw new Error(`${file} must contain this ${times} times, not ${found}: ${from}`);
-  return text.replaceAll(from, () => to);
-}
 
 export class Workshop implements Disposable {
   readonly #folder: string;
@@ -43,15 +37,17 @@ export class Workshop implements Disposable {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   }
 
-  /** Until the result is disposed of. */
+  /** Until the result is disposed of. Nothing is changed where an edit does not fit any more. */
   breakIt({ edits }: Mutant): Disposable {
     const before = new Map<string, string>();
+    const broken = new Map<string, string>();
     for (const edit of edits) {
       const path = join(this.#folder, 'src', edit[0]);
-      const text = readFileSync(path, 'utf8');
+      const text = broken.get(path) ?? sourceText(path);
       if (!before.has(path)) before.set(path, text);
-      writeFileSync(path, edited(text, edit));
+      broken.set(path, edited(text, edit));
     }
+    for (const [path, text] of broken) writeFileSync(path, text);
     return {
       [Symbol.dispose]: () => {
         for (const [path, text] of before) writeFileSync(path, text);

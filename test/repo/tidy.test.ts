@@ -1,6 +1,6 @@
-/** The house rules that can be checked: who imports whom, no cycles, no dead files, no forbidden words. */
+/** The house rules that can be checked: who imports whom, no cycles, no dead files, no forbidden words, no test that nobody runs. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 
@@ -151,6 +151,27 @@ describe('the source reads alone', () => {
       .filter((file) => !file.startsWith('src/config/') && !COMPOSERS.includes(folderOf(file)))
       .filter((file) => readFileSync(join(root, file), 'utf8').includes('process.env'));
     assert.deepEqual(wrong, []);
+  });
+});
+
+describe('the tests', () => {
+  test('every file of tests is run by `npm test` or by `npm run test:heavy`, once', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    const quoted = (text: string): string[] =>
+      [...text.matchAll(/["'](test\/[^"']*\*[^"']*)["']/g)].map((match) => match[1] ?? '');
+    const named = [...quoted(scripts.test ?? ''), ...quoted(scripts['test:heavy'] ?? '')];
+    const sets = globSync('test/sets/*.ts', { cwd: root }).flatMap((file) =>
+      quoted(readFileSync(join(root, file), 'utf8')),
+    );
+    const run = [...named, ...sets].flatMap((pattern) => globSync(pattern, { cwd: root }));
+    assert.deepEqual(
+      run.filter((file) => file.endsWith('.test.ts')).toSorted(),
+      files('test')
+        .filter((file) => file.endsWith('.test.ts'))
+        .toSorted(),
+    );
   });
 });
 

@@ -3,10 +3,9 @@
  * anew, under addresses of their own; all others are shared.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import type { readMigrations } from '../../src/ledger/migrations.ts';
+import { edited, NoLongerFits, sourceText } from '../support/edits.ts';
 import type { Mutation } from './mutations.ts';
 import type { SqliteParts } from './sqlite-world.ts';
 
@@ -47,13 +46,10 @@ export async function mutant({ edits }: Pick<Mutation, 'edits'>): Promise<Sqlite
 function editedMigrations(read: typeof readMigrations, edits: Edits): typeof readMigrations {
   const migrations = read('sqlite').map((migration) => {
     const file = `migrations/sqlite/${String(migration.version).padStart(4, '0')}-${migration.name}.sql`;
-    return { file, migration: { ...migration, sql: edited(migration.sql, file, edits) } };
+    return { file, migration: { ...migration, sql: editedFile(migration.sql, file, edits) } };
   });
   for (const [file] of edits.filter(([name]) => name.endsWith('.sql'))) {
-    assert.ok(
-      migrations.some((one) => one.file === file),
-      `there is no ${file}`,
-    );
+    if (!migrations.some((one) => one.file === file)) throw new NoLongerFits(`there is no ${file}`);
   }
   return () => migrations.map(({ migration }) => migration);
 }
@@ -64,7 +60,7 @@ function ownSources(edits: Edits): ReadonlyMap<string, string> {
   const own = new Map(
     [...new Set(files)].map((file) => {
       const { href } = new URL(file, LEDGER);
-      return [href, edited(sourceOf(href), file, edits)];
+      return [href, editedFile(sourceOf(href), file, edits)];
     }),
   );
   const visited = new Map<string, boolean>();
@@ -79,23 +75,18 @@ function ownSources(edits: Edits): ReadonlyMap<string, string> {
     return found;
   };
   const used = [ENGINE, MIGRATIONS].map(reaches);
-  assert.ok(files.length === 0 || used.includes(true), `nothing of the store uses ${files.join(', ')}`);
+  if (files.length > 0 && !used.includes(true)) throw new NoLongerFits(`nothing of the store uses ${files.join(', ')}`);
   return own;
 }
 
-function edited(source: string, file: string, edits: Edits): string {
-  let text = source;
-  for (const [, from, to] of edits.filter(([name]) => name === file)) {
-    assert.equal(text.split(from).length, 2, `${file} must hold this once: ${from}`);
-    text = text.replace(from, () => to);
-  }
-  return text;
+function editedFile(source: string, file: string, edits: Edits): string {
+  return edits.filter(([name]) => name === file).reduce(edited, source);
 }
 
 const texts = new Map<string, string>();
 
 function sourceOf(url: string): string {
-  const text = texts.get(url) ?? readFileSync(fileURLToPath(url), 'utf8');
+  const text = texts.get(url) ?? sourceText(new URL(url));
   texts.set(url, text);
   return text;
 }

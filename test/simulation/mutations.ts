@@ -1,12 +1,13 @@
 /** Ways to break the ledger on purpose. Each must be noticed, or the simulation would not notice the real mistake either. */
+import type { Edit } from '../support/edits.ts';
 import { LIMIT_MUTATIONS } from './mutations-limits.ts';
 import { MONEY_MUTATIONS } from './mutations-money.ts';
 import { TREE_MUTATIONS } from './mutations-tree.ts';
 
 export interface Mutation {
   readonly name: string;
-  /** File below `src/ledger`, what stands there once, and what stands there instead. */
-  readonly edits: readonly (readonly [file: string, from: string, to: string])[];
+  /** Of files below `src/ledger`. */
+  readonly edits: readonly Edit[];
 }
 
 const SCHEMA = 'migrations/sqlite/0001-ledger.sql';

@@ -7,7 +7,7 @@ import module from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import web from 'node:stream/web';
 import { MessagePort } from 'node:worker_threads';
-import { aroundCommits } from '../../support/commits.ts';
+import { aroundCommits } from '../support/commits.ts';
 
 export interface Counts {
   /** Texts given to `JSON.parse`. */

@@ -24,7 +24,7 @@ const LATER = [
 ];
 
 test('a start without a config file, and a first answer, load no package that only others need', async () => {
-  const { call, startedGateway } = await import('../../support/started-gateway.ts');
+  const { call, startedGateway } = await import('../support/started-gateway.ts');
   const folder = await mkdtemp(join(tmpdir(), 'gateway-guard-'));
   const before = process.cwd();
   // There must be no config file at the default place.
