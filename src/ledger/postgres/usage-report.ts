@@ -3,7 +3,7 @@ import { USAGE_SUMS, UsageFold, type UsageOutcome, type UsageQuery, type UsageSu
 import { integer, type Row, text } from '../../storage/columns.ts';
 import { dimensionColumn, filterColumns, isByKey, sourcesOf, TAIL_MAX } from '../rules/usage-sources.ts';
 import { inOrder, rankedDimensions, ranksGroups, TopGroups } from '../rules/usage-top.ts';
-import type { Work } from './keys.ts';
+import type { Query } from './connection.ts';
 import { chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './usage-rollup.ts';
 
 const BEHIND = `
@@ -15,10 +15,10 @@ const RANKED_MAX = 10_000_000;
 const SUMS = `ARRAY[${USAGE_SUMS.map((name) => `sum(r.${name})`).join(', ')}]::text AS sums`;
 
 /** The transaction must see one moment (`REPEATABLE READ`). */
-export async function usageReport(work: Work, query: UsageQuery): Promise<UsageOutcome> {
-  if (query.top === undefined || !ranksGroups(query)) return fullReport(work, query, null);
+export async function usageReport(ask: Query, query: UsageQuery): Promise<UsageOutcome> {
+  if (query.top === undefined || !ranksGroups(query)) return fullReport(ask, query, null);
   const by = rankedDimensions(query.by);
-  const ranked = await fullReport(work, { ...query, by, rowsMax: RANKED_MAX }, null);
+  const ranked = await fullReport(ask, { ...query, by, rowsMax: RANKED_MAX }, null);
   if (ranked.kind !== 'usage') return ranked;
   const { count, order } = query.top;
   const top = new TopGroups(
@@ -27,11 +27,11 @@ export async function usageReport(work: Work, query: UsageQuery): Promise<UsageO
     ranked.rows.map(({ group, sums }) => ({ group, value: inOrder(order, sums) })),
   );
   if (by.length === query.by.length) return top.of(query, ranked);
-  const report = await fullReport(work, query, top);
+  const report = await fullReport(ask, query, top);
   return report.kind === 'usage' ? { ...top.of(query, report), total: ranked.total } : report;
 }
 
-async function fullReport({ query: ask }: Work, query: UsageQuery, top: TopGroups | null): Promise<UsageOutcome> {
+async function fullReport(ask: Query, query: UsageQuery, top: TopGroups | null): Promise<UsageOutcome> {
   const fold = new UsageFold();
   const add = (rows: readonly Row[]): void => {
     for (const row of rows) {

@@ -1,35 +1,22 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
+import { SQLITE } from '../books/dialect.ts';
+import { type BooksOperation, isOfBooks, isReport, reportOf, workOf } from '../books/perform.ts';
+import type { Operation, Outcome, Result, RolledUp } from '../operations.ts';
 import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { AccountCache } from './account-cache.ts';
-import { listAccounts } from './account-list.ts';
-import {
-  addAccountCredit,
-  changeAccount,
-  createAccount,
-  getAccount,
-  joinAccount,
-  moveAccount,
-  moveKey,
-} from './accounts.ts';
 import { admit } from './admit.ts';
-import { audit } from './audit.ts';
-import { defineSearch } from './conditions.ts';
+import { SqliteBooks } from './books.ts';
 import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
-import { getDocument, putDocument } from './documents.ts';
 
 import { extend, mark, settle, voidById } from './hold.ts';
-import { keyIds, listKeys } from './key-list.ts';
-import { addCredit, addSecret, changeKey, createKey, expiringKeys, findKey, getKey, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
-import { correct, findCharge, refund } from './money.ts';
-import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
+import { expireAll, expirePromotions } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
-import { statement } from './statement.ts';
+import { defineSearch, performCold } from './statements.ts';
 import { defineTimeFunctions } from './time-counts.ts';
 import { usageReport } from './usage-report.ts';
 import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
@@ -225,6 +212,7 @@ function takeOver(database: DatabaseSync, accounts: AccountCache, journal: RateJ
 }
 
 function perform(accounts: AccountCache, operation: Operation): Outcome {
+  if (isOfBooks(operation)) return performOnBooks(accounts, operation);
   switch (operation.op) {
     case 'admit':
       return admit(accounts, operation.owner, operation.request);
@@ -233,7 +221,7 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'mark':
       return mark(accounts, operation.number, operation.marks);
     case 'findKey':
-      return findKey(accounts, operation.digest);
+      return accounts.ofDigest(operation.digest)?.key ?? null;
     case 'extend':
       return extend(accounts, operation);
     case 'void':
@@ -243,54 +231,6 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       if (account !== undefined) expirePromotions(accounts, account);
       return account === undefined ? null : summaryAlong(account, account.path?.nodes ?? [], accounts.nowMs);
     }
-    case 'createKey':
-      return createKey(accounts, operation.request);
-    case 'createKeys':
-      return operation.requests.map((request) => createKey(accounts, request));
-    case 'listKeys':
-      expireAll(accounts);
-      accounts.persistAll();
-      return listKeys(accounts.sql.cold, accounts.nowMs, operation.query);
-    case 'keyIds':
-      return keyIds(accounts.sql.cold, operation.accountId, operation.below);
-    case 'getKey':
-      return getKey(accounts, operation.keyId);
-    case 'changeKey':
-      return changeKey(accounts, operation.keyId, operation.change);
-    case 'addSecret':
-      return addSecret(accounts, operation.keyId, operation.digest, operation.prefix);
-    case 'revokeSecret':
-      return revokeSecret(accounts, operation.keyId, operation.prefix);
-    case 'addCredit':
-      return addCredit(accounts, operation.keyId, operation);
-    case 'createAccount':
-    case 'changeAccount':
-    case 'moveAccount':
-    case 'moveKey':
-    case 'joinAccount':
-    case 'addAccountCredit':
-    case 'getAccount':
-    case 'listAccounts':
-      return performOnAccounts(accounts, operation);
-    case 'expiringKeys':
-      return expiringKeys(accounts.sql.cold, operation.after, operation.untilMs, operation.limit);
-    case 'correct':
-      return correct(accounts, operation.request);
-    case 'findCharge':
-      accounts.flush(true);
-      return findCharge(accounts.sql.cold, operation.requestId);
-    case 'refund':
-      return refund(accounts, operation.request);
-    case 'promotions':
-      return openPromotions(accounts, operation.id);
-    case 'statement':
-      expireAll(accounts);
-      accounts.flush(true);
-      return statement(accounts.sql.cold, operation.id, operation.sinceMs, operation.untilMs, accounts.nowMs);
-    case 'audit':
-      expireAll(accounts);
-      accounts.persistAll();
-      return audit(accounts.sql.cold, accounts.steadyMs);
     case 'usageReport':
       accounts.flush(true);
       return usageReport(accounts.sql.cold, operation.query);
@@ -301,10 +241,6 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
       return recover(accounts, operation.limit);
     case 'prune':
       return prune(accounts, operation.limit, operation.usageKeepMs);
-    case 'getDocument':
-      return getDocument(accounts.sql.cold, operation.name);
-    case 'putDocument':
-      return putDocument(accounts.sql.cold, operation.name, operation.value, accounts.nowMs);
     case 'getResponse':
       return getResponse(accounts.sql.cold, operation.keyId, operation.id, accounts.nowMs);
     case 'findChain':
@@ -320,27 +256,17 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
   }
 }
 
-function performOnAccounts(accounts: AccountCache, operation: AccountOperation): Outcome {
-  switch (operation.op) {
-    case 'createAccount':
-      return createAccount(accounts, operation.request);
-    case 'changeAccount':
-      return changeAccount(accounts, operation.accountId, operation.change);
-    case 'moveAccount':
-      return moveAccount(accounts, operation.accountId, operation.parentId);
-    case 'moveKey':
-      return moveKey(accounts, operation.keyId, operation.accountId);
-    case 'joinAccount':
-      return joinAccount(accounts, operation.keyId, operation.accountId, operation.entryId);
-    case 'addAccountCredit':
-      return addAccountCredit(accounts, operation.accountId, operation);
-    case 'getAccount':
-      return getAccount(accounts, operation.accountId);
-    case 'listAccounts':
-      expireAll(accounts);
-      accounts.persistAll();
-      return listAccounts(accounts.sql.cold, accounts.nowMs, operation.query);
+/** Everything that is read must be in the file. */
+function performOnBooks(accounts: AccountCache, operation: BooksOperation): Outcome {
+  if (!isReport(operation)) {
+    accounts.sql.charges.write();
+    return performCold(accounts.sql.cold, workOf(new SqliteBooks(accounts), operation));
   }
+  expireAll(accounts);
+  accounts.persistAll();
+  // Holds last a time, which the audit looks at; the others ask for a date.
+  const nowMs = operation.op === 'audit' ? accounts.steadyMs : accounts.nowMs;
+  return performCold(accounts.sql.cold, reportOf({ dialect: SQLITE, nowMs }, operation));
 }
 
 /** Signs of life: of an owner, and of the store itself. */

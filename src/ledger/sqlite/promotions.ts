@@ -4,12 +4,10 @@
  */
 
 import { amount, integer, text } from '../../storage/columns.ts';
-import type { OpenPromotion } from '../port.ts';
-import { broughtPromotionId } from '../rules/money-rules.ts';
+import { addEntry } from '../books/entries.ts';
 import { byExpiry, dueExpiries, type Promotion, paidFrom } from '../rules/promotions.ts';
 import type { Account, AccountCache, Hold } from './account-cache.ts';
-import { addEntry } from './entries.ts';
-import type { ColdStatements } from './statements.ts';
+import { type ColdStatements, performCold } from './statements.ts';
 import type { Tree, TreeNode } from './tree-cache.ts';
 
 type Payer = Account | TreeNode;
@@ -48,25 +46,6 @@ export function expireOfTree(accounts: AccountCache, tree: Tree): void {
   if (root !== undefined && first !== undefined && first.expiresAtMs <= accounts.nowMs) expire(accounts, root, tree);
 }
 
-/** What is left of a key's or account's own; null for an unknown one. */
-export function openPromotions(accounts: AccountCache, id: string): readonly OpenPromotion[] | null {
-  const key = accounts.get(id);
-  const tree = key === undefined ? accounts.tree(id) : undefined;
-  if (key === undefined && tree === undefined) return null;
-  if (key !== undefined) expirePromotions(accounts, key);
-  if (tree !== undefined) expireOfTree(accounts, tree);
-  return accounts.sql
-    .cold(`SELECT id, amount, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0
-      ORDER BY expires_at_ms, id`)
-    .all(id)
-    .map((row) => ({
-      id: text(row, 'id'),
-      amount: amount(row, 'amount'),
-      left: amount(row, 'remaining'),
-      expiresAtMs: integer(row, 'expires_at_ms'),
-    }));
-}
-
 /** Of everybody: what the file says then is true now. */
 export function expireAll(accounts: AccountCache): void {
   const due = accounts.sql
@@ -98,7 +77,8 @@ function expire(accounts: AccountCache, payer: Payer, tree: Tree | null): void {
       .cold(`SELECT count(*) AS n FROM account_entries WHERE node_id = ? AND kind = 'expired' AND other_id = ?`)
       .get(nodeId, promotion.id);
     const id = `${promotion.id} ${row === undefined ? 0 : integer(row, 'n')}`;
-    addEntry(accounts, { nodeId, kind: 'expired', id, amount: expired, otherId: promotion.id });
+    const entry = { nodeId, id, amount: expired, otherId: promotion.id, atMs: accounts.nowMs };
+    performCold(accounts.sql.cold, addEntry({ ...entry, kind: 'expired' }));
     addPurchased(accounts, payer, -expired);
   }
   keepRest(accounts, payer, promotions);
@@ -124,35 +104,16 @@ export function spendPromotions(accounts: AccountCache, account: Account, hold: 
   keepRest(accounts, payer, promotions);
 }
 
-export function addPromotion(accounts: AccountCache, payer: Payer, promotion: Promotion): void {
-  const { id, remaining, expiresAtMs } = promotion;
-  accounts.sql
-    .cold('INSERT INTO promotions (node_id, id, amount, remaining, expires_at_ms) VALUES (?, ?, ?, ?, ?)')
-    .run(idOf(payer), id, remaining, remaining, expiresAtMs);
-  keepRest(accounts, payer, [...(payer.promotions ?? []), promotion].sort(byExpiry));
-}
-
-/** All that is left goes along with the balance of a key that joins an account, and expires there as it would have here. */
-export function movePromotions(accounts: AccountCache, key: Account, root: TreeNode): void {
-  for (const { id, remaining, expiresAtMs } of key.promotions ?? []) {
-    accounts.sql
-      .cold('UPDATE promotions SET remaining = 0, moved = ? WHERE node_id = ? AND id = ?')
-      .run(remaining, key.key.id, id);
-    addPromotion(accounts, root, { id: broughtPromotionId(key.key.id, id), remaining, expiresAtMs });
-  }
-  if (key.promotions !== null) keepRest(accounts, key, []);
-}
-
-/** What is left of all of them. */
-export function promotionalOf({ promotions }: Payer): bigint {
-  return promotions === null ? 0n : promotions.reduce((sum, { remaining }) => sum + remaining, 0n);
-}
-
 /** What is added to it counts from now on. */
-export function addPurchased(accounts: AccountCache, payer: Payer, more: bigint): void {
+function addPurchased(accounts: AccountCache, payer: Payer, more: bigint): void {
   if ('account' in payer) accounts.trees.markDirty(payer);
   else accounts.markDirty(payer);
   payer.purchased += more;
+}
+
+/** After promotional credit was added or has moved. */
+export function readAgain(accounts: AccountCache, payer: Payer): void {
+  keepRest(accounts, payer, readPromotions(accounts.sql.cold, idOf(payer)) ?? []);
 }
 
 function take(accounts: AccountCache, nodeId: string, promotion: Promotion, part: bigint): void {
