@@ -1,7 +1,7 @@
 /** Brings the schema up to date, and keeps what all gateways on one database must agree on. */
 import { hash, randomBytes } from 'node:crypto';
-import { ADVISORY_LOCKS } from '../../core/advisory-locks.ts';
 import { readVersion } from '../../lib/version.ts';
+import { ADVISORY_LOCKS } from '../../storage/advisory-locks.ts';
 import { integer, text } from '../../storage/columns.ts';
 import { StoreError } from '../errors.ts';
 import {
