@@ -8,7 +8,7 @@ import { text } from '../../storage/columns.ts';
 import { audit } from '../books/audit.ts';
 import { SQLITE } from '../books/dialect.ts';
 import { StoreError } from '../errors.ts';
-import { newestSchema, readMigrations, requireUsable, type StoredSchema, storedSchema } from '../migrations.ts';
+import { NO_SCHEMA, newestSchema, readMigrations, requireUsable, type StoredSchema } from '../migrations.ts';
 import type { AuditReport } from '../port.ts';
 import { openDatabase, readStoredSchema } from './database.ts';
 import { coldStatements, performCold } from './statements.ts';
@@ -143,9 +143,7 @@ export function verifyCopy(file: string, name = file): VerifiedCopy {
 
 /** The schema of a database that is in use or not. */
 export function schemaOf(file: string): StoredSchema {
-  return withDatabase(file, (database) =>
-    hasTable(database, 'migrations') ? readStoredSchema(database) : storedSchema([]),
-  );
+  return withDatabase(file, (database) => (hasTable(database, 'migrations') ? readStoredSchema(database) : NO_SCHEMA));
 }
 
 function checkPages(file: string, name: string): StoredSchema {
