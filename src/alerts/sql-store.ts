@@ -1,6 +1,7 @@
 /** Alerts in SQL that both engines understand, beside the operators. */
 import type { AlertType } from '../core/alert-types.ts';
-import type { Row, SqlEngine, Value } from '../operators/sql-store.ts';
+import type { SqlEngine, Value } from '../operators/sql-store.ts';
+import { amount, integer, type Row, text, textOrNull } from '../storage/columns.ts';
 import type { Alert } from './alert.ts';
 import { alertBody } from './alert.ts';
 import type {
@@ -107,11 +108,11 @@ export class SqlAlertStore implements AlertStore {
       ['type =', type],
     ]);
     return rows.map((row) => ({
-      number: Number(row.number),
-      id: String(row.id),
-      type: row.type as AlertType,
-      atMs: Number(row.at_ms),
-      body: String(row.body),
+      number: integer(row, 'number'),
+      id: text(row, 'id'),
+      type: text(row, 'type') as AlertType,
+      atMs: integer(row, 'at_ms'),
+      body: text(row, 'body'),
     }));
   }
 
@@ -128,7 +129,7 @@ export class SqlAlertStore implements AlertStore {
       ['state =', state],
       ['id =', alertId],
     ]);
-    return rows.map((row) => ({ ...deliveryIn(row), number: Number(row.number) }));
+    return rows.map((row) => ({ ...deliveryIn(row), number: integer(row, 'number') }));
   }
 
   #page(
@@ -152,7 +153,7 @@ export class SqlAlertStore implements AlertStore {
 
   async base(subject: string): Promise<BalanceBase | null> {
     const [row] = await this.#run('read', 'SELECT purchased, used FROM @alert_bases WHERE subject = $1', [subject]);
-    return row === undefined ? null : { purchased: BigInt(String(row.purchased)), used: BigInt(String(row.used)) };
+    return row === undefined ? null : { purchased: amount(row, 'purchased'), used: amount(row, 'used') };
   }
 
   async putBase(subject: string, { purchased, used }: BalanceBase): Promise<void> {
@@ -169,9 +170,9 @@ export class SqlAlertStore implements AlertStore {
     const places = accountIds.map((_, index) => `$${index + 1}`).join(', ');
     const rows = await this.#run('read', `SELECT * FROM @account_webhooks WHERE account_id IN (${places})`, accountIds);
     return rows.map((row) => ({
-      accountId: String(row.account_id),
-      url: String(row.url),
-      sealedSecret: String(row.sealed_secret),
+      accountId: text(row, 'account_id'),
+      url: text(row, 'url'),
+      sealedSecret: text(row, 'sealed_secret'),
     }));
   }
 
@@ -206,20 +207,20 @@ export class SqlAlertStore implements AlertStore {
 
   async #run(how: 'read' | 'write', sql: string, values: readonly Value[]): Promise<readonly Row[]> {
     const engine = await this.#open();
-    return engine[how](sql.replaceAll('@', engine.schema), values);
+    return engine[how](sql, values);
   }
 }
 
 function deliveryIn(row: Row): Delivery {
   return {
-    alertId: String(row.id),
-    target: String(row.target),
-    type: row.type as AlertType,
-    atMs: Number(row.at_ms),
-    body: String(row.body),
-    state: row.state as DeliveryState,
-    attempts: Number(row.attempts),
-    dueAtMs: Number(row.due_at_ms),
-    error: typeof row.error === 'string' ? row.error : null,
+    alertId: text(row, 'id'),
+    target: text(row, 'target'),
+    type: text(row, 'type') as AlertType,
+    atMs: integer(row, 'at_ms'),
+    body: text(row, 'body'),
+    state: text(row, 'state') as DeliveryState,
+    attempts: integer(row, 'attempts'),
+    dueAtMs: integer(row, 'due_at_ms'),
+    error: textOrNull(row, 'error'),
   };
 }

@@ -3,6 +3,11 @@ export class StoreError extends Error {
   override name = 'StoreError';
 }
 
+/** An operation that must not be done; nothing of it is left. */
+export class Refusal extends Error {
+  override name = 'Refusal';
+}
+
 /** Another process has the store open for itself. */
 export class StoreLockedError extends StoreError {
   override name = 'StoreLockedError';

@@ -6,6 +6,9 @@
  * `-- compatible_from N` where what it adds is in nobody's way, so that releases from schema N on can go on.
  */
 import { readdirSync, readFileSync } from 'node:fs';
+import { readVersion } from '../lib/version.ts';
+import { integer, integerOrNull, textOrNull } from '../storage/columns.ts';
+import { query, type Work } from './books/work.ts';
 import { StoreVersionError } from './errors.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
@@ -19,7 +22,7 @@ export interface Migration {
 }
 
 /** The migrations from which on the table of migrations has `compatible_from` and `release`. */
-export const COMPATIBLE_FROM_SINCE: Readonly<Record<Dialect, number>> = { sqlite: 11, postgres: 12 };
+const COMPATIBLE_FROM_SINCE: Readonly<Record<Dialect, number>> = { sqlite: 11, postgres: 12 };
 
 const COMPATIBLE_FROM = /^-- compatible_from (\d+)\b/;
 
@@ -44,13 +47,6 @@ export function readFunctions(): string {
   return readFileSync(new URL('./migrations/postgres/functions.sql', import.meta.url), 'utf8');
 }
 
-/** One row of the table of migrations; both are null for what an older release has applied. */
-export interface AppliedMigration {
-  readonly version: number;
-  readonly compatibleFrom: number | null;
-  readonly release: string | null;
-}
-
 export interface StoredSchema {
   /** 0 for a database without the schema. */
   readonly version: number;
@@ -60,14 +56,30 @@ export interface StoredSchema {
   readonly release: string | null;
 }
 
-export function storedSchema(applied: readonly AppliedMigration[]): StoredSchema {
-  let schema: StoredSchema = { version: 0, compatibleFrom: 0, release: null };
-  for (const { version, compatibleFrom, release } of applied) {
-    const needed = Math.max(schema.compatibleFrom, compatibleFrom ?? version);
+export const NO_SCHEMA: StoredSchema = { version: 0, compatibleFrom: 0, release: null };
+
+/** Of a database that has the table of migrations; an older release has applied what does not say the rest. */
+export function* storedSchema(): Work<StoredSchema> {
+  let schema = NO_SCHEMA;
+  for (const row of yield* query('SELECT * FROM @migrations')) {
+    const version = integer(row, 'version');
+    const release = textOrNull(row, 'release');
+    const needed = Math.max(schema.compatibleFrom, integerOrNull(row, 'compatible_from') ?? version);
     schema =
       version > schema.version ? { version, compatibleFrom: needed, release } : { ...schema, compatibleFrom: needed };
   }
   return schema;
+}
+
+export function* recordMigration(dialect: Dialect, { version, name, compatibleFrom }: Migration): Work<void> {
+  yield* query('INSERT INTO @migrations (version, name, applied_at) VALUES ($1, $2, CURRENT_TIMESTAMP)', version, name);
+  if (version < COMPATIBLE_FROM_SINCE[dialect]) return;
+  yield* query(
+    'UPDATE @migrations SET compatible_from = $2, release = $3 WHERE version = $1',
+    version,
+    compatibleFrom,
+    readVersion(),
+  );
 }
 
 export function newestSchema(migrations: readonly Migration[]): number {

@@ -135,21 +135,6 @@ export interface Pruned {
 export type OperationName = keyof OperationTypes;
 export type OperationOf<N extends OperationName> = { readonly op: N } & OperationTypes[N][0];
 export type Operation = { [N in OperationName]: OperationOf<N> }[OperationName];
-/** What an operator does to accounts in a tree. */
-export type AccountOperation = Extract<
-  Operation,
-  {
-    op:
-      | 'createAccount'
-      | 'changeAccount'
-      | 'moveAccount'
-      | 'moveKey'
-      | 'joinAccount'
-      | 'addAccountCredit'
-      | 'getAccount'
-      | 'listAccounts';
-  }
->;
 export type Outcome<N extends OperationName = OperationName> = OperationTypes[N][1];
 
 /** One operation of a batch could not be done and has changed nothing; the others of its batch were. */

@@ -13,7 +13,7 @@ export class EndedPageSessions {
 
   async has(id: string): Promise<boolean> {
     const engine = await this.#open();
-    const rows = await engine.read(`SELECT id FROM ${engine.schema}ended_page_sessions WHERE id = $1`, [id]);
+    const rows = await engine.read(`SELECT id FROM @ended_page_sessions WHERE id = $1`, [id]);
     return rows.length === 1;
   }
 
@@ -28,6 +28,6 @@ export class EndedPageSessions {
 
   async #write(sql: string, ...values: readonly Value[]): Promise<void> {
     const engine = await this.#open();
-    await engine.write(sql.replaceAll('@', engine.schema), values);
+    await engine.write(sql, values);
   }
 }

@@ -1,95 +1,16 @@
 /** The operators' store in the database that all gateways share: a token that one of them revokes ends at every one. */
-import { ADVISORY_LOCKS } from '../core/advisory-locks.ts';
 import { asStoreError } from '../ledger/errors.ts';
+import { ADVISORY_LOCKS } from '../storage/advisory-locks.ts';
+import { integer, type Row } from '../storage/columns.ts';
 import type { OperatorStore } from './port.ts';
-import { type Row, type SqlEngine, SqlOperatorStore, type Value } from './sql-store.ts';
+import { POSTGRES_MIGRATIONS } from './schema.ts';
+import { type SqlEngine, SqlOperatorStore, type Value } from './sql-store.ts';
 
 export interface PostgresConnection {
   query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
   transaction<T>(mode: string, work: (query: PostgresConnection['query']) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
-
-/** Each only adds to what the ones before have made. */
-const MIGRATIONS: readonly string[] = [
-  `CREATE TABLE gateway.operators (
-     id text PRIMARY KEY,
-     name text NOT NULL,
-     role text NOT NULL,
-     account_id text,
-     created_at_ms bigint NOT NULL,
-     revoked_at_ms bigint
-   );
-   CREATE UNIQUE INDEX operators_by_name ON gateway.operators (name) WHERE revoked_at_ms IS NULL;
-   INSERT INTO gateway.operators (id, name, role, created_at_ms) VALUES ('owner', 'owner', 'owner', 0);
-   CREATE TABLE gateway.operator_credentials (
-     id text PRIMARY KEY,
-     kind text NOT NULL,
-     operator_id text NOT NULL REFERENCES gateway.operators (id),
-     digest text NOT NULL UNIQUE,
-     label text,
-     created_at_ms bigint NOT NULL,
-     expires_at_ms bigint NOT NULL,
-     ended_at_ms bigint
-   );
-   CREATE INDEX operator_credentials_by_operator ON gateway.operator_credentials (operator_id);
-   CREATE TABLE gateway.audit_trail (
-     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-     at_ms bigint NOT NULL,
-     actor_id text,
-     actor_name text,
-     actor_role text,
-     actor_account text,
-     via text,
-     action text NOT NULL,
-     target text,
-     outcome text NOT NULL,
-     reason text,
-     state_before text,
-     state_after text,
-     address text,
-     user_agent text,
-     request_id text
-   );
-   CREATE INDEX audit_trail_by_target ON gateway.audit_trail (target, number);
-   CREATE FUNCTION gateway.audit_trail_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
-     BEGIN RAISE EXCEPTION 'the audit trail is append-only'; END $$;
-   CREATE TRIGGER audit_trail_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON gateway.audit_trail
-     FOR EACH STATEMENT EXECUTE FUNCTION gateway.audit_trail_is_append_only();
-   CREATE TABLE gateway.operator_replies (
-     name text PRIMARY KEY,
-     fingerprint text NOT NULL,
-     at_ms bigint NOT NULL,
-     reply text
-   );
-   CREATE INDEX operator_replies_by_time ON gateway.operator_replies (at_ms);`,
-  `CREATE TABLE gateway.alerts (
-     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-     id text NOT NULL,
-     target text NOT NULL,
-     type text NOT NULL,
-     at_ms bigint NOT NULL,
-     body text NOT NULL,
-     state text NOT NULL,
-     attempts bigint NOT NULL,
-     due_at_ms bigint NOT NULL,
-     leased_until_ms bigint NOT NULL,
-     error text,
-     UNIQUE (id, target)
-   );
-   CREATE INDEX alerts_due ON gateway.alerts (due_at_ms) WHERE state = 'pending';
-   CREATE TABLE gateway.alert_bases (subject text PRIMARY KEY, purchased text NOT NULL, used text NOT NULL);
-   CREATE TABLE gateway.account_webhooks (account_id text PRIMARY KEY, url text NOT NULL, sealed_secret text NOT NULL);
-   CREATE TABLE gateway.alert_watch (id bigint PRIMARY KEY, owner text NOT NULL, until_ms bigint NOT NULL);`,
-  `ALTER TABLE gateway.operator_credentials ADD COLUMN made_with text;
-   CREATE TABLE gateway.operator_settings (
-     subject text NOT NULL,
-     field text NOT NULL,
-     value text NOT NULL,
-     PRIMARY KEY (subject, field)
-   );
-   CREATE TABLE gateway.ended_page_sessions (id text PRIMARY KEY, ends_at_ms bigint NOT NULL);`,
-];
 
 export async function openPostgresOperatorStore(connection: PostgresConnection): Promise<OperatorStore> {
   return new SqlOperatorStore(await openPostgresEngine(connection));
@@ -110,7 +31,6 @@ export async function createOperatorTables(connection: PostgresConnection): Prom
 }
 
 class PostgresEngine implements SqlEngine {
-  readonly schema = 'gateway.';
   readonly #connection: PostgresConnection;
 
   constructor(connection: PostgresConnection) {
@@ -119,7 +39,7 @@ class PostgresEngine implements SqlEngine {
 
   async read(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
     try {
-      return await this.#connection.query(sql, values);
+      return await this.#connection.query(sql.replaceAll('@', 'gateway.'), values);
     } catch (error) {
       throw asStoreError(error);
     }
@@ -135,14 +55,14 @@ class PostgresEngine implements SqlEngine {
 }
 
 async function migrate(connection: PostgresConnection): Promise<void> {
-  if ((await versionIn((sql) => connection.query(sql))) >= MIGRATIONS.length) return;
+  if ((await versionIn((sql) => connection.query(sql))) >= POSTGRES_MIGRATIONS.length) return;
   await connection.transaction('', async (query) => {
     await query('SET LOCAL lock_timeout = 0');
     await query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.operatorMigration]);
     const version = await versionIn(query);
-    for (const sql of MIGRATIONS.slice(version)) await query(sql);
+    for (const sql of POSTGRES_MIGRATIONS.slice(version)) await query(sql);
     await query(`CREATE TABLE IF NOT EXISTS gateway.operator_schema (version integer PRIMARY KEY)`);
-    for (let number = version + 1; number <= MIGRATIONS.length; number++) {
+    for (let number = version + 1; number <= POSTGRES_MIGRATIONS.length; number++) {
       await query('INSERT INTO gateway.operator_schema (version) VALUES ($1)', [number]);
     }
   });
@@ -153,5 +73,5 @@ async function versionIn(query: (sql: string) => Promise<readonly Row[]>): Promi
     WHERE n.nspname = 'gateway' AND c.relname = 'operator_schema'`);
   if (tables.length === 0) return 0;
   const [row] = await query('SELECT coalesce(max(version), 0)::text AS version FROM gateway.operator_schema');
-  return Number(row?.version ?? 0);
+  return row === undefined ? 0 : integer(row, 'version');
 }

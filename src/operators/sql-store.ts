@@ -1,4 +1,5 @@
 /** The operators' store in SQL that both engines understand: every operation is one statement. */
+import { integer, integerOrNull, type Row, text, textOrNull } from '../storage/columns.ts';
 import type {
   Actor,
   ActorVia,
@@ -18,13 +19,10 @@ import type {
   Role,
 } from './port.ts';
 
-export type Row = Readonly<Record<string, unknown>>;
 export type Value = string | number | null;
 
-/** An opened engine. Parameters are `$1`, `$2` and so on, each used at least once. */
+/** An opened engine. Parameters are `$1`, `$2` and so on, each used at least once; tables have an `@` before their names. */
 export interface SqlEngine {
-  /** Before the name of every table. */
-  readonly schema: '' | 'gateway.';
   read(sql: string, values: readonly Value[]): Promise<readonly Row[]>;
   /** Resolves when the change is safe from a loss of power. */
   write(sql: string, values: readonly Value[]): Promise<readonly Row[]>;
@@ -192,7 +190,7 @@ export class SqlOperatorStore implements OperatorStore {
 
   async settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
     const rows = await this.#read('SELECT field, value FROM @operator_settings WHERE subject = $1', subject);
-    return rows.map(({ field, value }) => ({ subject, field: String(field), value: String(value) }));
+    return rows.map((row) => ({ subject, field: text(row, 'field'), value: text(row, 'value') }));
   }
 
   async claim({ name, fingerprint, atMs }: ReplyClaim): Promise<ClaimOutcome> {
@@ -205,8 +203,9 @@ export class SqlOperatorStore implements OperatorStore {
     if (inserted.length === 1) return { kind: 'fresh' };
     const [row] = await this.#read('SELECT fingerprint, reply FROM @operator_replies WHERE name = $1', name);
     if (row === undefined) return { kind: 'running' };
-    if (row.fingerprint !== fingerprint) return { kind: 'other_request' };
-    return typeof row.reply === 'string' ? { kind: 'replay', reply: row.reply } : { kind: 'running' };
+    if (text(row, 'fingerprint') !== fingerprint) return { kind: 'other_request' };
+    const reply = textOrNull(row, 'reply');
+    return reply === null ? { kind: 'running' } : { kind: 'replay', reply };
   }
 
   async keepReply(name: string, reply: string): Promise<void> {
@@ -222,75 +221,66 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   #read(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
-    return this.#sql.read(sql.replaceAll('@', this.#sql.schema), values);
+    return this.#sql.read(sql, values);
   }
 
   #write(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
-    return this.#sql.write(sql.replaceAll('@', this.#sql.schema), values);
+    return this.#sql.write(sql, values);
   }
 }
 
 function operatorIn(row: Row): Operator {
   return {
-    id: String(row.id),
-    name: String(row.name),
-    role: row.role as Role,
-    accountId: textIn(row.account_id),
-    createdAtMs: Number(row.created_at_ms),
-    revokedAtMs: integerIn(row.revoked_at_ms),
+    id: text(row, 'id'),
+    name: text(row, 'name'),
+    role: text(row, 'role') as Role,
+    accountId: textOrNull(row, 'account_id'),
+    createdAtMs: integer(row, 'created_at_ms'),
+    revokedAtMs: integerOrNull(row, 'revoked_at_ms'),
   };
 }
 
 function credentialIn(row: Row): Credential {
   return {
-    id: String(row.credential_id),
-    kind: row.kind as CredentialKind,
-    operatorId: String(row.operator_id),
-    digest: String(row.digest),
-    label: textIn(row.label),
-    madeWith: textIn(row.made_with),
-    createdAtMs: Number(row.made_at_ms),
-    expiresAtMs: Number(row.expires_at_ms),
-    endedAtMs: integerIn(row.ended_at_ms),
+    id: text(row, 'credential_id'),
+    kind: text(row, 'kind') as CredentialKind,
+    operatorId: text(row, 'operator_id'),
+    digest: text(row, 'digest'),
+    label: textOrNull(row, 'label'),
+    madeWith: textOrNull(row, 'made_with'),
+    createdAtMs: integer(row, 'made_at_ms'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+    endedAtMs: integerOrNull(row, 'ended_at_ms'),
   };
 }
 
 function entryIn(row: Row): AuditTrailEntry {
   return {
-    number: Number(row.number),
-    atMs: Number(row.at_ms),
+    number: integer(row, 'number'),
+    atMs: integer(row, 'at_ms'),
     actor: actorIn(row),
     from: {
-      address: textIn(row.address),
-      userAgent: textIn(row.user_agent),
-      requestId: textIn(row.request_id),
+      address: textOrNull(row, 'address'),
+      userAgent: textOrNull(row, 'user_agent'),
+      requestId: textOrNull(row, 'request_id'),
     },
-    action: String(row.action),
-    target: textIn(row.target),
-    outcome: row.outcome as AuditOutcome,
-    reason: textIn(row.reason),
-    before: textIn(row.state_before),
-    after: textIn(row.state_after),
+    action: text(row, 'action'),
+    target: textOrNull(row, 'target'),
+    outcome: text(row, 'outcome') as AuditOutcome,
+    reason: textOrNull(row, 'reason'),
+    before: textOrNull(row, 'state_before'),
+    after: textOrNull(row, 'state_after'),
   };
 }
 
 function actorIn(row: Row): Actor | null {
-  const id = textIn(row.actor_id);
+  const id = textOrNull(row, 'actor_id');
   if (id === null) return null;
   return {
     id,
-    name: String(row.actor_name),
-    role: row.actor_role as Role,
-    accountId: textIn(row.actor_account),
-    via: row.via as ActorVia,
+    name: text(row, 'actor_name'),
+    role: text(row, 'actor_role') as Role,
+    accountId: textOrNull(row, 'actor_account'),
+    via: text(row, 'via') as ActorVia,
   };
-}
-
-function textIn(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
-
-/** The engines give integers as bigint or as text. */
-function integerIn(value: unknown): number | null {
-  return value === null ? null : Number(value);
 }

@@ -1,6 +1,6 @@
 /**
  * Readers of column values, of rows of every engine and of JSON that a function of a database made: integers arrive as bigint
- * or as text, because a JavaScript number cannot hold all of them. A value of another type means a broken database, and throws.
+ * or as text, because a JavaScript number cannot hold all of them; as a number only where their type is small. A value of another type means a broken database, and throws.
  */
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -21,8 +21,9 @@ export function textOrNull(row: Row, column: string): string | null {
 export function amount(row: Row, column: string): bigint {
   const value = row[column];
   if (typeof value === 'bigint') return value;
-  if (typeof value !== 'string') throw new TypeError(`column ${column} holds no integer`);
-  return BigInt(value);
+  if (typeof value !== 'string' && !Number.isSafeInteger(value))
+    throw new TypeError(`column ${column} holds no integer`);
+  return BigInt(value as string | number);
 }
 
 export function amountOrNull(row: Row, column: string): bigint | null {

@@ -29,8 +29,8 @@ const RECOVER_HOLDS = definitionOf('recover_holds');
 const LOCK_PAYERS = definitionOf('lock_payers');
 const APPLY_TREE = definitionOf('apply_tree');
 const KEY_UNLOCKED: Edit = [
-  'ledger/postgres/keys.ts',
-  "await query('SELECT gateway.lock_payers(ARRAY[$1])', [keyId]);",
+  'ledger/postgres/books.ts',
+  "yield* query('SELECT gateway.lock_payers(ARRAY[$1])', keyId);",
   '',
 ];
 /** The lock on keys that pay for themselves, and the one on roots. */
@@ -206,7 +206,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'SQLite: a tree that is read anew does not know the holds of keys that were not read yet',
-    edits: [['ledger/sqlite/key-cache.ts', "this.get(text(row, 'key_id'));", '']],
+    edits: [['ledger/sqlite/key-cache.ts', "{\n        this.get(text(row, 'key_id'));", '{']],
     tests: [['test/contract/sqlite.test.ts', 'a tree that is read anew knows what all of its keys hold']],
   },
   {
@@ -233,7 +233,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: keys go on with what an account allowed before',
-    edits: [['ledger/postgres/accounts.ts', '  await inheritAnew(query, found, account);\n', '']],
+    edits: [['ledger/books/accounts.ts', '  yield* inheritAnew(books, inHand);\n  if', '  if']],
     tests: [[CONTRACT_POSTGRES, 'a key carries what its accounts allow']],
   },
   {
@@ -260,43 +260,43 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a refund is looked for at whoever pays now',
-    edits: [['ledger/postgres/money.ts', '(await findRefund(query, keyId, chargeId, entryId)) ??', '']],
+    edits: [['ledger/books/money.ts', '(yield* findRefund(keyId, chargeId, entryId)) ??', '']],
     tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
   },
   {
     name: 'SQLite: entries of the first millisecond are in the opening balance',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
-    edits: [['ledger/rules/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
+    edits: [['ledger/books/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
     tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
   },
   {
     name: 'SQLite: charges of the first millisecond are in the opening balance',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
-    edits: [['ledger/rules/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
+    edits: [['ledger/books/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
     tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
   },
   {
     name: 'SQLite: entries of the next time are in the statement',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
-    edits: [['ledger/rules/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
+    edits: [['ledger/books/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
     tests: [['test/contract/sqlite.test.ts', 'what is booked in the first millisecond of a time']],
   },
   {
     name: 'PostgreSQL: entries of the first millisecond are in the opening balance',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
-    edits: [['ledger/rules/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
+    edits: [['ledger/books/statement.ts', 'WHERE b.at_ms < ${from}), 0)', 'WHERE b.at_ms <= ${from}), 0)']],
     tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
   },
   {
     name: 'PostgreSQL: charges of the first millisecond are in the opening balance',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
-    edits: [['ledger/rules/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
+    edits: [['ledger/books/statement.ts', 'AND e.at_ms < ${from}), 0)', 'AND e.at_ms <= ${from}), 0)']],
     tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
   },
   {
     name: 'PostgreSQL: entries of the next time are in the statement',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a part of the source.
-    edits: [['ledger/rules/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
+    edits: [['ledger/books/statement.ts', 'b.at_ms < ${until} ORDER', 'b.at_ms <= ${until} ORDER']],
     tests: [[CONTRACT_POSTGRES, 'what is booked in the first millisecond of a time']],
   },
   {
@@ -318,7 +318,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'SQLite: a refund is looked for at whoever pays now',
-    edits: [['ledger/sqlite/money.ts', 'findRefund(accounts, keyId, chargeId, entryId) ??', '']],
+    edits: [['ledger/books/money.ts', '(yield* findRefund(keyId, chargeId, entryId)) ??', '']],
     tests: [['test/contract/sqlite.test.ts', 'a refund that is sent again after the key joined']],
   },
   {

@@ -172,17 +172,17 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keys go on with what an account allowed before',
-    edits: [['sqlite/accounts.ts', 'inheritAnew(accounts, found);\n  if (account.creditCap', 'if (account.creditCap']],
+    edits: [
+      ['books/accounts.ts', 'yield* inheritAnew(books, inHand);\n  if (account.creditCap', 'if (account.creditCap'],
+    ],
   },
   {
     name: 'keys go on with what the accounts above allowed before a move',
-    edits: [['sqlite/accounts.ts', '  inheritAnew(accounts, found);\n  return', '  return']],
+    edits: [['books/accounts.ts', '  yield* inheritAnew(books, inHand);\n  return', '  return']],
   },
   {
     name: 'a key that moves or joins goes on with what was allowed before',
-    edits: [
-      ['sqlite/accounts.ts', 'accountId: node.account.id, inherited, version', 'accountId: node.account.id, version'],
-    ],
+    edits: [['books/accounts.ts', '{ ...key, accountId, inherited, version', '{ ...key, accountId, version']],
   },
   {
     name: 'a key does not carry that an account above it limits tokens per minute',
@@ -191,11 +191,7 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a key that is allowed something else has the version that it had',
     edits: [
-      [
-        'sqlite/accounts.ts',
-        '{ ...account.key, inherited, version: account.key.version + 1 }',
-        '{ ...account.key, inherited }',
-      ],
+      ['books/accounts.ts', 'SET inherited = n.inherited, version = k.version + 1', 'SET inherited = n.inherited'],
     ],
   },
 ];

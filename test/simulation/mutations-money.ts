@@ -15,6 +15,13 @@ const UNCHECKED = [
   ] as const,
 ];
 
+/** Of everything but charges. */
+export const REPEATED_ENTRY_IGNORED = [
+  'books/entries.ts',
+  '\n    ADD,\n',
+  "\n    ADD.replace('INTO', 'OR IGNORE INTO'),\n",
+] as const;
+
 export const MONEY_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a request is refunded beyond its charge',
@@ -28,23 +35,25 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
     name: 'a refund that is sent again is refused',
     edits: [
       [
-        'sqlite/money.ts',
-        'return same && (amountNanos ?? booked) === booked ? done(booked, refunded) : refused',
+        'books/money.ts',
+        'return same && (amountNanos ?? booked) === booked ? done(booked, 0n) : refused',
         'return refused',
       ],
     ],
   },
   {
     name: 'a refund that is sent again for another request counts as booked',
-    edits: [['sqlite/money.ts', 'return same && (amountNanos ?? booked)', 'return (amountNanos ?? booked)']],
+    edits: [['books/money.ts', 'return same && (amountNanos ?? booked)', 'return (amountNanos ?? booked)']],
   },
   {
     name: 'a refund goes to the key although its account paid',
-    edits: [['sqlite/money.ts', 'const payer = key.path === null ? key : key.path.root;', 'const payer = key;']],
+    edits: [
+      ['books/money.ts', 'const root = key.rootId === null ? null :', 'const root = key.rootId !== undefined ? null :'],
+    ],
   },
   {
     name: 'a refund gives a token budget credit',
-    edits: [['sqlite/money.ts', "if (key.key.mode !== 'credit') return refused(NO_CREDIT_CHARGED);", '']],
+    edits: [['books/money.ts', "if (key.totals.key.mode !== 'credit') return refused(NO_CREDIT_CHARGED);", '']],
   },
   {
     name: 'a correction takes what is held',
@@ -70,11 +79,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   {
     name: 'an account below the root has its balance corrected',
     edits: [
-      [
-        'sqlite/money.ts',
-        'return payer.account.parentId === null ? null :',
-        'return payer.account.parentId !== undefined ? null :',
-      ],
+      ['books/money.ts', 'const wrong = parentId === null ? null :', 'const wrong = parentId !== undefined ? null :'],
       ['migrations/sqlite/0007-account-tree.sql', 'CHECK (parent_id IS NULL OR purchased = 0)', 'CHECK (TRUE)'],
     ],
   },
@@ -179,14 +184,14 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   {
     name: 'promotional credit that is sent again is booked again',
     edits: [
-      ['sqlite/money.ts', "    findEntry(accounts, nodeId, 'promotion', entryId) ??\n", ''],
-      ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
-      ['sqlite/promotions.ts', "'INSERT INTO promotions (", "'INSERT OR IGNORE INTO promotions ("],
+      ['books/money.ts', "    (yield* findEntry(nodeId, 'promotion', entryId)) ??\n", ''],
+      REPEATED_ENTRY_IGNORED,
+      ['books/money.ts', "'INSERT INTO @promotions (", "'INSERT OR IGNORE INTO @promotions ("],
     ],
   },
   {
     name: 'promotional credit of a key that joins an account becomes purchased',
-    edits: [['sqlite/accounts.ts', '    movePromotions(accounts, account, root);\n', '']],
+    edits: [['books/accounts.ts', '    yield* movePromotions(keyId, rootId);\n', '']],
   },
   {
     name: 'a restart forgets promotional credit',

@@ -1,5 +1,6 @@
 /** Ways to break accounts in a tree: each rule of a path, on its own. */
 import type { Mutation } from './mutations.ts';
+import { REPEATED_ENTRY_IGNORED } from './mutations-money.ts';
 
 const SCHEMA = 'migrations/sqlite/0007-account-tree.sql';
 /** The schema's own checks would notice many of these by themselves; without them only the simulation can. */
@@ -242,17 +243,15 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'an account moves below another root',
     edits: [
       [
-        'sqlite/accounts.ts',
-        'wrongMove(tree.nodes, node, tree.nodes.get(parentId))',
-        'wrongMove(tree.nodes, node, find(accounts, parentId)?.node)',
+        'books/accounts.ts',
+        'wrongMove(nodes, node, nodes.get(parentId))',
+        'wrongMove(nodes, node, (yield* books.account(parentId))?.node)',
       ],
     ],
   },
   {
     name: 'a key moves below another root',
-    edits: [
-      ['sqlite/accounts.ts', 'if (account.path?.tree !== found.tree) return', 'if (account.path === undefined) return'],
-    ],
+    edits: [['books/accounts.ts', 'if (key.rootId !== rootId) return', "if (rootId === '') return"]],
   },
   {
     name: 'an account can be below itself',
@@ -270,29 +269,29 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keys go on below the old place of an account that moved',
-    edits: [['sqlite/accounts.ts', 'accounts.recomputePaths(tree);', '']],
+    edits: [['sqlite/books.ts', 'this.#keys.recomputePaths(tree);', ';']],
   },
   {
     name: 'the balance of a key that joins is lost',
-    edits: [['sqlite/accounts.ts', 'root.purchased += balance;', '']],
+    edits: [['books/accounts.ts', 'root.purchased += balance;', '']],
   },
   {
     name: 'the balance of a key that joins arrives twice',
-    edits: [['sqlite/accounts.ts', 'root.purchased += balance;', 'root.purchased += 2n * balance;']],
+    edits: [['books/accounts.ts', 'root.purchased += balance;', 'root.purchased += 2n * balance;']],
   },
   {
     name: 'a join that is sent again is refused',
     edits: [
       [
-        'sqlite/accounts.ts',
-        "if (account.key.accountId === accountId) return { kind: 'changed', key: account.key };\n  if (account.path !== null) return",
-        'if (account.path !== null) return',
+        'books/accounts.ts',
+        "if (totals.key.accountId === accountId) return { kind: 'changed', key: totals.key };\n    return",
+        'return',
       ],
     ],
   },
   {
     name: 'a key that joins forgets what it spent in the period of its cap',
-    edits: [['sqlite/accounts.ts', "if (account.key.mode === 'credit') countPeriodAnew(accounts, account);", '']],
+    edits: [['books/accounts.ts', 'yield* countPeriodAnew(books, key, nowMs);', 'yield* books.saveTotals(key);']],
   },
   {
     name: 'an account below the root buys credit',
@@ -308,8 +307,8 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a purchase of a root that is sent again is booked again',
     edits: [
-      ['sqlite/money.ts', 'if (booked !== undefined) {', "if (booked !== undefined && !('account' in payer)) {"],
-      ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
+      ['books/money.ts', 'if (booked !== undefined) {', 'if (booked !== undefined && createdAtMs !== null) {'],
+      REPEATED_ENTRY_IGNORED,
     ],
   },
   {
@@ -332,7 +331,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a cap with another period forgets what was spent in it',
-    edits: [['sqlite/accounts.ts', 'const used = row === undefined ? 0n : amount(row, unit);', 'const used = 0n;']],
+    edits: [['books/accounts.ts', 'const used = row === undefined ? 0n : amount(row, unit);', 'const used = 0n;']],
   },
   {
     name: 'recovery forgets the tokens of a call',

@@ -1,7 +1,7 @@
 /** Ways to break the ledger on purpose. Each must be noticed, or the simulation would not notice the real mistake either. */
 import type { Edit } from '../support/edits.ts';
 import { LIMIT_MUTATIONS } from './mutations-limits.ts';
-import { MONEY_MUTATIONS } from './mutations-money.ts';
+import { MONEY_MUTATIONS, REPEATED_ENTRY_IGNORED as REPEATED_BOOKING_IGNORED } from './mutations-money.ts';
 import { TREE_MUTATIONS } from './mutations-tree.ts';
 
 export interface Mutation {
@@ -251,8 +251,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a purchase that is sent again is booked again',
     edits: [
-      ['sqlite/money.ts', 'if (booked !== undefined) {', "if (booked !== undefined && 'account' in payer) {"],
-      ['sqlite/entries.ts', '`INSERT INTO account_entries', '`INSERT OR IGNORE INTO account_entries'],
+      ['books/money.ts', 'if (booked !== undefined) {', 'if (booked !== undefined && createdAtMs === null) {'],
+      REPEATED_BOOKING_IGNORED,
     ],
   },
   {
@@ -285,7 +285,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a new period is counted without the charges of its own batch',
-    edits: [['sqlite/statements.ts', 'chargedSince: charges.select(', 'chargedSince: prepare(']],
+    edits: [['sqlite/engine.ts', 'accounts.sql.charges.write();\n    return performCold', 'return performCold']],
   },
   {
     name: 'a void of an unknown hold leaves no trace for its admission',

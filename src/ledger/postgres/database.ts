@@ -1,18 +1,18 @@
 /** Brings the schema up to date, and keeps what all gateways on one database must agree on. */
 import { hash, randomBytes } from 'node:crypto';
-import { ADVISORY_LOCKS } from '../../core/advisory-locks.ts';
-import { readVersion } from '../../lib/version.ts';
+import { ADVISORY_LOCKS } from '../../storage/advisory-locks.ts';
 import { integer, text } from '../../storage/columns.ts';
 import { StoreError } from '../errors.ts';
 import {
-  COMPATIBLE_FROM_SINCE,
-  type Migration,
+  NO_SCHEMA,
   pendingMigrations,
   readFunctions,
   readMigrations,
+  recordMigration,
   type StoredSchema,
   storedSchema,
 } from '../migrations.ts';
+import { performIn } from './books.ts';
 import { Connection, type Query } from './connection.ts';
 import { openingError } from './error-mapping.ts';
 
@@ -42,21 +42,11 @@ export async function migrate(connection: Connection): Promise<void> {
       version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
     for (const migration of pending) {
       await change(migration.sql);
-      await recordMigration(change, migration);
+      await performIn(change, recordMigration('postgres', migration));
     }
     await change(readFunctions());
   };
   await connection.transaction('', apply, null);
-}
-
-async function recordMigration(change: Query, { version, name, compatibleFrom }: Migration): Promise<void> {
-  await change('INSERT INTO gateway.migrations (version, name) VALUES ($1, $2)', [version, name]);
-  if (version < COMPATIBLE_FROM_SINCE.postgres) return;
-  await change('UPDATE gateway.migrations SET compatible_from = $2, release = $3 WHERE version = $1', [
-    version,
-    compatibleFrom,
-    readVersion(),
-  ]);
 }
 
 /** The schema of a database. Changes nothing. */
@@ -76,17 +66,7 @@ async function readStoredSchema(query: Query): Promise<StoredSchema> {
   // Not by `to_regclass`: in a transaction that has waited for the lock it may still remember that there was none.
   const tables = await query(`SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'gateway' AND c.relname = 'migrations'`);
-  if (tables.length === 0) return storedSchema([]);
-  // By way of JSON, which has no member for a column that older databases lack.
-  const rows = await query(`SELECT version::text, row->>'compatible_from' AS compatible_from, row->>'release' AS release
-    FROM (SELECT version, to_jsonb(m) AS row FROM gateway.migrations m) applied`);
-  return storedSchema(
-    rows.map((row) => ({
-      version: integer(row, 'version'),
-      compatibleFrom: row.compatible_from === null ? null : integer(row, 'compatible_from'),
-      release: row.release === null ? null : text(row, 'release'),
-    })),
-  );
+  return tables.length === 0 ? NO_SCHEMA : performIn(query, storedSchema());
 }
 
 /**

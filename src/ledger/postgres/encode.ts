@@ -1,10 +1,10 @@
 /** Operations as the function `apply_batch` takes them: short names, amounts as text. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { inputTokens, NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
+import { Refusal } from '../errors.ts';
 import type { Operation, OperationName } from '../operations.ts';
 import type { AdmitRequest, ChargedCall, KeptResponse, Mark, SettleRequest, UsageRecord } from '../port.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
-import { Refusal } from './error-mapping.ts';
 
 /** One element of a batch. */
 export interface Element {

@@ -1,7 +1,7 @@
 /** What PostgreSQL's errors mean here, and the one line that says what an operator can do about them. */
 import { errorCode } from '../../lib/error-code.ts';
 
-import { StoreError } from '../errors.ts';
+import { Refusal, StoreError } from '../errors.ts';
 
 /** PostgreSQL's own code of an error (`SQLSTATE`); null when the error is not the server's. */
 export function sqlState(error: unknown): string | null {
@@ -22,11 +22,6 @@ export function isConflict(error: unknown): boolean {
 /** After these the connection is as good as before; after everything else it is given up. */
 export function leavesConnection(error: unknown): boolean {
   return isOperationFailure(error) || isConflict(error) || /^(55P03|57014)$/.test(sqlState(error) ?? '');
-}
-
-/** An operation that must not be done; its transaction is undone. */
-export class Refusal extends Error {
-  override name = 'Refusal';
 }
 
 /** What to do about a failure at the start, by its code. */

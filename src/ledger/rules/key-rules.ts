@@ -1,12 +1,28 @@
 /** What an operator may do to a key; the same in every backend. Pure. */
 import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
-import { type RateLimits, type Restrictions, wrongRateLimits, wrongRestrictions } from '../../core/limits.ts';
+import {
+  type InheritedLimits,
+  type RateLimits,
+  type Restrictions,
+  wrongRateLimits,
+  wrongRestrictions,
+} from '../../core/limits.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { KeyChangeOutcome, KeySummary, NewKey, VersionedKeyChange } from '../port.ts';
 import { type KeyTotals, summaryOf } from './key-totals.ts';
-import { sameLimits } from './limits.ts';
+import { NO_OTHER_LIMITS, sameLimits } from './limits.ts';
 
 export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
+
+export function newKeyRecord(request: NewKey, inherited: readonly InheritedLimits[], nowMs: number): KeyRecord {
+  const { secret, credit: _, accountId = null, cap = null, captureDays = null, ...rest } = request;
+  return {
+    ...NO_OTHER_LIMITS,
+    ...rest,
+    ...{ version: 1, status: 'active', accountId, cap, captureDays, inherited },
+    ...{ createdAtMs: nowMs, prefix: secret.prefix },
+  };
+}
 
 export type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | KeyChangeOutcome;
 

@@ -5,32 +5,16 @@ import { usageReport } from '../../reports/sqlite/report.ts';
 import { type RollupStep, readStep } from '../../reports/sqlite/rollup.ts';
 import { UsageTail } from '../../reports/sqlite/tail.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
+import { SQLITE } from '../books/dialect.ts';
+import { type ReportOperation, reportOf } from '../books/perform.ts';
 import type { Outcome } from '../operations.ts';
-import type { AccountListQuery, KeyListQuery } from '../port.ts';
-import { listAccounts } from './account-list.ts';
-import { audit } from './audit.ts';
-import { defineSearch } from './conditions.ts';
 import { isDiskFailure, joinDatabase, servingError } from './database.ts';
-import { keyIds, listKeys } from './key-list.ts';
-import { findCharge } from './money.ts';
-import { statement } from './statement.ts';
-import { coldStatements } from './statements.ts';
+import { coldStatements, defineSearch, performCold } from './statements.ts';
 
 /** Reports read whole tables, and so may take long. */
 export type BackgroundTask =
-  | { readonly op: 'audit'; readonly nowMs: number }
-  | { readonly op: 'listKeys'; readonly query?: KeyListQuery; readonly nowMs: number }
-  | { readonly op: 'keyIds'; readonly accountId: string | null; readonly below: boolean }
-  | { readonly op: 'listAccounts'; readonly query?: AccountListQuery; readonly nowMs: number }
-  | {
-      readonly op: 'statement';
-      readonly id: string;
-      readonly sinceMs: number;
-      readonly untilMs: number;
-      readonly nowMs: number;
-    }
+  | (ReportOperation & { readonly nowMs: number })
   | { readonly op: 'usageReport'; readonly query: UsageQuery }
-  | { readonly op: 'findCharge'; readonly requestId: string }
   /** What to add to the rollups next. */
   | { readonly op: 'readRollup'; readonly limit: number }
   | { readonly op: 'checkpoint' };
@@ -50,22 +34,12 @@ export function serveTasks(port: MessagePort, file: string): void {
 
   const read = (task: Exclude<BackgroundTask, { op: 'checkpoint' }>): BackgroundOutcome => {
     switch (task.op) {
-      case 'audit':
-        return audit(sql, task.nowMs);
-      case 'listKeys':
-        return listKeys(sql, task.nowMs, task.query);
-      case 'keyIds':
-        return keyIds(sql, task.accountId, task.below);
-      case 'listAccounts':
-        return listAccounts(sql, task.nowMs, task.query);
-      case 'statement':
-        return statement(sql, task.id, task.sinceMs, task.untilMs, task.nowMs);
       case 'usageReport':
         return usageReport(sql, task.query, tail);
-      case 'findCharge':
-        return findCharge(sql, task.requestId);
       case 'readRollup':
         return readStep(sql, task.limit);
+      default:
+        return performCold(sql, reportOf({ dialect: SQLITE, nowMs: task.nowMs }, task));
     }
   };
 

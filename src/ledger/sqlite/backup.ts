@@ -5,12 +5,13 @@
 import { closeSync, copyFileSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { text } from '../../storage/columns.ts';
+import { audit } from '../books/audit.ts';
+import { SQLITE } from '../books/dialect.ts';
 import { StoreError } from '../errors.ts';
-import { newestSchema, readMigrations, requireUsable, type StoredSchema, storedSchema } from '../migrations.ts';
+import { NO_SCHEMA, newestSchema, readMigrations, requireUsable, type StoredSchema } from '../migrations.ts';
 import type { AuditReport } from '../port.ts';
-import { audit } from './audit.ts';
 import { openDatabase, readStoredSchema } from './database.ts';
-import { coldStatements } from './statements.ts';
+import { coldStatements, performCold } from './statements.ts';
 
 /** What a copy says of itself, in a table of its own that a restore removes. */
 export type CopyFacts = Readonly<Record<string, string>>;
@@ -142,9 +143,7 @@ export function verifyCopy(file: string, name = file): VerifiedCopy {
 
 /** The schema of a database that is in use or not. */
 export function schemaOf(file: string): StoredSchema {
-  return withDatabase(file, (database) =>
-    hasTable(database, 'migrations') ? readStoredSchema(database) : storedSchema([]),
-  );
+  return withDatabase(file, (database) => (hasTable(database, 'migrations') ? readStoredSchema(database) : NO_SCHEMA));
 }
 
 function checkPages(file: string, name: string): StoredSchema {
@@ -177,7 +176,7 @@ function hasTable(database: DatabaseSync, name: string): boolean {
 
 /** A hold past its expiry is not a fault of a copy: the gateway that opens it recovers it. */
 function auditOf(database: DatabaseSync): AuditReport {
-  return audit(coldStatements(database), 0);
+  return performCold(coldStatements(database), audit({ dialect: SQLITE, nowMs: 0 }));
 }
 
 function withDatabase<T>(file: string, work: (database: DatabaseSync) => T): T {

@@ -1,16 +1,8 @@
 /** Opens the file for this process alone, and brings its schema up to date. */
 import { DatabaseSync } from 'node:sqlite';
-import { readVersion } from '../../lib/version.ts';
-import { integer, text } from '../../storage/columns.ts';
 import { asStoreError, StoreBrokenError, StoreError, StoreLockedError } from '../errors.ts';
-import {
-  COMPATIBLE_FROM_SINCE,
-  type Migration,
-  pendingMigrations,
-  readMigrations,
-  type StoredSchema,
-  storedSchema,
-} from '../migrations.ts';
+import { pendingMigrations, readMigrations, recordMigration, type StoredSchema, storedSchema } from '../migrations.ts';
+import { coldStatements, performCold } from './statements.ts';
 
 const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
@@ -156,7 +148,7 @@ function migrate(database: DatabaseSync): void {
     try {
       database.exec('BEGIN IMMEDIATE');
       database.exec(migration.sql);
-      recordMigration(database, migration);
+      performCold(coldStatements(database), recordMigration('sqlite', migration));
       database.exec('COMMIT');
     } catch (error) {
       rollBack(database);
@@ -167,26 +159,9 @@ function migrate(database: DatabaseSync): void {
   if (journal !== 'wal') throw new StoreError(`The database cannot use a write-ahead log (it says ${journal}).`);
 }
 
-function recordMigration(database: DatabaseSync, { version, name, compatibleFrom }: Migration): void {
-  database
-    .prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, datetime('now'))")
-    .run(version, name);
-  if (version < COMPATIBLE_FROM_SINCE.sqlite) return;
-  database
-    .prepare('UPDATE migrations SET compatible_from = ?, release = ? WHERE version = ?')
-    .run(compatibleFrom, readVersion(), version);
-}
-
 /** Of a database that has the table of migrations. */
 export function readStoredSchema(database: DatabaseSync): StoredSchema {
-  const rows = database.prepare('SELECT * FROM migrations').all();
-  return storedSchema(
-    rows.map((row) => ({
-      version: integer(row, 'version'),
-      compatibleFrom: (row.compatible_from ?? null) === null ? null : integer(row, 'compatible_from'),
-      release: (row.release ?? null) === null ? null : text(row, 'release'),
-    })),
-  );
+  return performCold(coldStatements(database), storedSchema());
 }
 
 function sqliteCode(error: unknown): number {

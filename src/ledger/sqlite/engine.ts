@@ -5,34 +5,21 @@ import type { RolledUp } from '../../core/usage-report.ts';
 import { usageReport } from '../../reports/sqlite/report.ts';
 import { addToRollups, type RollupStep, readStep } from '../../reports/sqlite/rollup.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
-import type { AccountOperation, Operation, Outcome, Result } from '../operations.ts';
+import { SQLITE } from '../books/dialect.ts';
+import { type BooksOperation, isOfBooks, isReport, reportOf, workOf } from '../books/perform.ts';
+import type { Operation, Outcome, Result } from '../operations.ts';
 import { summaryOnPath } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
-import { listAccounts } from './account-list.ts';
-import {
-  addAccountCredit,
-  changeAccount,
-  createAccount,
-  getAccount,
-  joinAccount,
-  moveAccount,
-  moveKey,
-} from './accounts.ts';
 import { admit } from './admit.ts';
-import { audit } from './audit.ts';
-import { defineSearch } from './conditions.ts';
+import { SqliteBooks } from './books.ts';
 import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
-import { getDocument, putDocument } from './documents.ts';
 import { extend, mark, settle, voidById } from './hold.ts';
 import { KeyCache } from './key-cache.ts';
-import { keyIds, listKeys } from './key-list.ts';
-import { addCredit, addSecret, changeKey, createKey, expiringKeys, findKey, getKey, revokeSecret } from './keys.ts';
 import { prune, recover } from './maintenance.ts';
-import { correct, findCharge, refund } from './money.ts';
-import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
+import { expireAll, expirePromotions } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
-import { statement } from './statement.ts';
+import { defineSearch, performCold } from './statements.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
@@ -225,6 +212,7 @@ function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal):
 }
 
 function perform(keys: KeyCache, operation: Operation): Outcome {
+  if (isOfBooks(operation)) return performOnBooks(keys, operation);
   switch (operation.op) {
     case 'admit':
       return admit(keys, operation.owner, operation.request);
@@ -233,7 +221,7 @@ function perform(keys: KeyCache, operation: Operation): Outcome {
     case 'mark':
       return mark(keys, operation.number, operation.marks);
     case 'findKey':
-      return findKey(keys, operation.digest);
+      return keys.ofDigest(operation.digest)?.key ?? null;
     case 'extend':
       return extend(keys, operation);
     case 'void':
@@ -243,54 +231,6 @@ function perform(keys: KeyCache, operation: Operation): Outcome {
       if (state !== undefined) expirePromotions(keys, state);
       return state === undefined ? null : summaryOnPath(state, state.path?.nodes ?? [], keys.nowMs);
     }
-    case 'createKey':
-      return createKey(keys, operation.request);
-    case 'createKeys':
-      return operation.requests.map((request) => createKey(keys, request));
-    case 'listKeys':
-      expireAll(keys);
-      keys.persistAll();
-      return listKeys(keys.sql.cold, keys.nowMs, operation.query);
-    case 'keyIds':
-      return keyIds(keys.sql.cold, operation.accountId, operation.below);
-    case 'getKey':
-      return getKey(keys, operation.keyId);
-    case 'changeKey':
-      return changeKey(keys, operation.keyId, operation.change);
-    case 'addSecret':
-      return addSecret(keys, operation.keyId, operation.digest, operation.prefix);
-    case 'revokeSecret':
-      return revokeSecret(keys, operation.keyId, operation.prefix);
-    case 'addCredit':
-      return addCredit(keys, operation.keyId, operation);
-    case 'createAccount':
-    case 'changeAccount':
-    case 'moveAccount':
-    case 'moveKey':
-    case 'joinAccount':
-    case 'addAccountCredit':
-    case 'getAccount':
-    case 'listAccounts':
-      return performOnAccounts(keys, operation);
-    case 'expiringKeys':
-      return expiringKeys(keys.sql.cold, operation.after, operation.untilMs, operation.limit);
-    case 'correct':
-      return correct(keys, operation.request);
-    case 'findCharge':
-      keys.flush(true);
-      return findCharge(keys.sql.cold, operation.requestId);
-    case 'refund':
-      return refund(keys, operation.request);
-    case 'promotions':
-      return openPromotions(keys, operation.id);
-    case 'statement':
-      expireAll(keys);
-      keys.flush(true);
-      return statement(keys.sql.cold, operation.id, operation.sinceMs, operation.untilMs, keys.nowMs);
-    case 'audit':
-      expireAll(keys);
-      keys.persistAll();
-      return audit(keys.sql.cold, keys.steadyMs);
     case 'usageReport':
       keys.flush(true);
       return usageReport(keys.sql.cold, operation.query);
@@ -301,10 +241,6 @@ function perform(keys: KeyCache, operation: Operation): Outcome {
       return recover(keys, operation.limit);
     case 'prune':
       return prune(keys, operation.limit, operation.usageKeepMs);
-    case 'getDocument':
-      return getDocument(keys.sql.cold, operation.name);
-    case 'putDocument':
-      return putDocument(keys.sql.cold, operation.name, operation.value, keys.nowMs);
     case 'getResponse':
       return getResponse(keys.sql.cold, operation.keyId, operation.id, keys.nowMs);
     case 'findChain':
@@ -320,27 +256,17 @@ function perform(keys: KeyCache, operation: Operation): Outcome {
   }
 }
 
-function performOnAccounts(keys: KeyCache, operation: AccountOperation): Outcome {
-  switch (operation.op) {
-    case 'createAccount':
-      return createAccount(keys, operation.request);
-    case 'changeAccount':
-      return changeAccount(keys, operation.accountId, operation.change);
-    case 'moveAccount':
-      return moveAccount(keys, operation.accountId, operation.parentId);
-    case 'moveKey':
-      return moveKey(keys, operation.keyId, operation.accountId);
-    case 'joinAccount':
-      return joinAccount(keys, operation.keyId, operation.accountId, operation.entryId);
-    case 'addAccountCredit':
-      return addAccountCredit(keys, operation.accountId, operation);
-    case 'getAccount':
-      return getAccount(keys, operation.accountId);
-    case 'listAccounts':
-      expireAll(keys);
-      keys.persistAll();
-      return listAccounts(keys.sql.cold, keys.nowMs, operation.query);
+/** Everything that is read must be in the file. */
+function performOnBooks(keys: KeyCache, operation: BooksOperation): Outcome {
+  if (!isReport(operation)) {
+    keys.sql.charges.write();
+    return performCold(keys.sql.cold, workOf(new SqliteBooks(keys), operation));
   }
+  expireAll(keys);
+  keys.persistAll();
+  // Holds last a time, which the audit looks at; the others ask for a date.
+  const nowMs = operation.op === 'audit' ? keys.steadyMs : keys.nowMs;
+  return performCold(keys.sql.cold, reportOf({ dialect: SQLITE, nowMs }, operation));
 }
 
 /** Signs of life: of an owner, and of the store itself. */

@@ -6,12 +6,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { RolledUp } from '../../core/usage-report.ts';
 import { hasNothing, type RollupStep } from '../../reports/sqlite/rollup.ts';
+import { isReport } from '../books/perform.ts';
 import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
 import type { Operation, OperationName, Outcome, Result } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError, type StartBackgroundThread } from './background-client.ts';
-import type { BackgroundTask } from './background-tasks.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
@@ -180,13 +180,14 @@ class InProcessStore implements Store {
     const results: Result[] = [];
     for (const operation of batch) {
       const { op } = operation;
-      if (op === 'audit' || op === 'listKeys' || op === 'listAccounts' || op === 'statement') {
+      if (isReport(operation)) {
         // Read before the write: everything that is booked after it is later.
         // Holds last a time, which the audit looks at; the others ask for a date.
         const nowMs = (op === 'audit' ? (this.#clock.steady ?? this.#clock) : this.#clock).nowMs();
-        await this.#write(true);
-        results.push((await this.#background.do({ ...operation, nowMs } as BackgroundTask)) as Outcome);
-      } else if (op === 'usageReport' || op === 'findCharge' || op === 'keyIds') {
+        if (op !== 'findCharge' && op !== 'keyIds') await this.#write(true);
+        if (this.#broken !== null) throw this.#broken;
+        results.push((await this.#background.do({ ...operation, nowMs })) as Outcome);
+      } else if (op === 'usageReport') {
         if (this.#broken !== null) throw this.#broken;
         results.push((await this.#background.do(operation)) as Outcome);
       } else if (op === 'rollUp') results.push(await this.#rollUp(operation.limit));

@@ -8,11 +8,9 @@
  * which is what recovery would make of it anyway. It is persisted with its first mark, and before anything reads all holds.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import type { InheritedLimits } from '../../core/limits.ts';
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import { type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
-import { inheritedFrom } from '../rules/limits.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
 import { type Hold, type KeyState, readHold, readPromotions, reserve } from './key-state.ts';
 import type { RateJournal } from './rate-journal.ts';
@@ -63,6 +61,12 @@ export class KeyCache {
     return this.#states.get(keyId) ?? this.#load(totals, tree);
   }
 
+  /** The key that a secret with this digest belongs to. */
+  ofDigest(digest: string): KeyState | undefined {
+    const row = this.sql.keyOfDigest.get(digest);
+    return row === undefined ? undefined : this.get(text(row, 'key_id'));
+  }
+
   #load(totals: KeyTotals, tree: Tree | undefined): KeyState {
     const { id: keyId, accountId } = totals.key;
     const unpersisted = this.#unpersistedByKey.get(keyId) ?? [];
@@ -86,12 +90,6 @@ export class KeyCache {
         if (holds.some(({ path }) => path?.endsWith(`${root}]`))) this.get(keyId);
       }
     });
-  }
-
-  /** What a key of this account inherits. */
-  inheritedFrom(accountId: string | null): readonly InheritedLimits[] {
-    const nodes = accountId === null ? undefined : this.tree(accountId)?.nodes;
-    return nodes === undefined || accountId === null ? [] : inheritedFrom(nodes, accountId);
   }
 
   /** The keys of a tree have other accounts above them than before. */

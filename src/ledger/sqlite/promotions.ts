@@ -3,13 +3,12 @@
  * before that is decided; the rows are written at once, so that memory and file agree after a rollback.
  */
 
-import { amount, integer, text } from '../../storage/columns.ts';
-import type { OpenPromotion } from '../port.ts';
-import { broughtPromotionId } from '../rules/money-rules.ts';
-import { byExpiry, dueExpiries, type Promotion, paidFrom } from '../rules/promotions.ts';
-
-import { addEntry } from './entries.ts';
+import { integer, text } from '../../storage/columns.ts';
+import { addEntry } from '../books/entries.ts';
+import { dueExpiries, type Promotion, paidFrom } from '../rules/promotions.ts';
 import type { Hold, KeyCache, KeyState } from './key-cache.ts';
+import { readPromotions } from './key-state.ts';
+import { performCold } from './statements.ts';
 import { type AccountNode, rootOf, type Tree } from './tree-cache.ts';
 
 type Payer = KeyState | AccountNode;
@@ -36,25 +35,6 @@ export function expirePromotions(keys: KeyCache, state: KeyState): void {
 
 export function expireOfTree(keys: KeyCache, tree: Tree): void {
   expireOf(keys, rootOf(tree), tree);
-}
-
-/** What is left of a key's or account's own; null for an unknown one. */
-export function openPromotions(keys: KeyCache, id: string): readonly OpenPromotion[] | null {
-  const key = keys.get(id);
-  const tree = key === undefined ? keys.tree(id) : undefined;
-  if (key === undefined && tree === undefined) return null;
-  if (key !== undefined) expirePromotions(keys, key);
-  if (tree !== undefined) expireOfTree(keys, tree);
-  return keys.sql
-    .cold(`SELECT id, amount, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0
-      ORDER BY expires_at_ms, id`)
-    .all(id)
-    .map((row) => ({
-      id: text(row, 'id'),
-      amount: amount(row, 'amount'),
-      left: amount(row, 'remaining'),
-      expiresAtMs: integer(row, 'expires_at_ms'),
-    }));
 }
 
 /** Of everybody: what the file says then is true now. */
@@ -88,7 +68,8 @@ function expireOf(keys: KeyCache, payer: Payer, tree: Tree | null): void {
       .cold(`SELECT count(*) AS n FROM account_entries WHERE node_id = ? AND kind = 'expired' AND other_id = ?`)
       .get(nodeId, promotion.id);
     const id = `${promotion.id} ${row === undefined ? 0 : integer(row, 'n')}`;
-    addEntry(keys, { nodeId, kind: 'expired', id, amount: expired, otherId: promotion.id });
+    const entry = { nodeId, id, amount: expired, otherId: promotion.id, atMs: keys.nowMs };
+    performCold(keys.sql.cold, addEntry({ ...entry, kind: 'expired' }));
     addPurchased(keys, payer, -expired);
   }
   keepRest(keys, payer, promotions);
@@ -114,35 +95,16 @@ export function spendPromotions(keys: KeyCache, state: KeyState, hold: Hold, cha
   keepRest(keys, payer, promotions);
 }
 
-export function addPromotion(keys: KeyCache, payer: Payer, promotion: Promotion): void {
-  const { id, remaining, expiresAtMs } = promotion;
-  keys.sql
-    .cold('INSERT INTO promotions (node_id, id, amount, remaining, expires_at_ms) VALUES (?, ?, ?, ?, ?)')
-    .run(idOf(payer), id, remaining, remaining, expiresAtMs);
-  keepRest(keys, payer, [...(payer.promotions ?? []), promotion].sort(byExpiry));
-}
-
-/** All that is left goes along with the balance of a key that joins an account, and expires there as it would have here. */
-export function movePromotions(keys: KeyCache, key: KeyState, root: AccountNode): void {
-  for (const { id, remaining, expiresAtMs } of key.promotions ?? []) {
-    keys.sql
-      .cold('UPDATE promotions SET remaining = 0, moved = ? WHERE node_id = ? AND id = ?')
-      .run(remaining, key.key.id, id);
-    addPromotion(keys, root, { id: broughtPromotionId(key.key.id, id), remaining, expiresAtMs });
-  }
-  if (key.promotions !== null) keepRest(keys, key, []);
-}
-
-/** What is left of all of them. */
-export function promotionalOf({ promotions }: Payer): bigint {
-  return promotions === null ? 0n : promotions.reduce((sum, { remaining }) => sum + remaining, 0n);
-}
-
 /** What is added to it counts from now on. */
-export function addPurchased(keys: KeyCache, payer: Payer, more: bigint): void {
+function addPurchased(keys: KeyCache, payer: Payer, more: bigint): void {
   if ('account' in payer) keys.trees.markDirty(payer);
   else keys.markDirty(payer);
   payer.purchased += more;
+}
+
+/** After promotional credit was added or has moved. */
+export function readAgain(keys: KeyCache, payer: Payer): void {
+  keepRest(keys, payer, readPromotions(keys.sql.cold, idOf(payer)) ?? []);
 }
 
 function take(keys: KeyCache, nodeId: string, promotion: Promotion, part: bigint): void {

@@ -1,5 +1,8 @@
 /** All SQL of the hot path, prepared once. Cold statements are prepared on first use. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Row } from '../../storage/columns.ts';
+import { inDialect, SQLITE } from '../books/dialect.ts';
+import { performNow, type Statement, type Work } from '../books/work.ts';
 import { BatchInsert } from './batch-insert.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
@@ -12,10 +15,26 @@ export function coldStatements(database: DatabaseSync): ColdStatements {
     let statement = known.get(sql);
     if (statement === undefined) {
       statement = database.prepare(sql);
+      // One text for both stores may need a value in the other one only.
+      statement.setAllowUnknownNamedParameters(true);
       known.set(sql, statement);
     }
     return statement;
   };
+}
+
+/** What both stores do alike, at once. */
+export function performCold<T>(sql: ColdStatements, work: Work<T>): T {
+  const rows = ({ text, values }: Statement): readonly Row[] =>
+    sql(inDialect(text, SQLITE)).all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value])));
+  return performNow(work, rows);
+}
+
+/** `has_part(text, part)`, in any case of letters, of every alphabet. */
+export function defineSearch(database: DatabaseSync): void {
+  database.function('has_part', { deterministic: true }, (whole, part) =>
+    typeof whole === 'string' && whole.toLowerCase().includes(String(part).toLowerCase()) ? 1 : 0,
+  );
 }
 
 const CHARGE_COLUMNS = [
@@ -38,7 +57,7 @@ export function prepareStatements(database: DatabaseSync) {
     begin: prepare('BEGIN IMMEDIATE'),
     commit: prepare('COMMIT'),
     keyOfDigest: prepare('SELECT key_id FROM secrets WHERE digest = ?'),
-    totals: prepare(`${ACCOUNT_COLUMNS} WHERE k.id = ?`),
+    totals: prepare(inDialect('SELECT k.* FROM @keys_with_totals k WHERE k.key_id = ?', SQLITE)),
     saveTotals: prepare(`
       UPDATE accounts SET purchased = ?, used = ?, reserved = ?, live_holds = ?, period_start_ms = ?, period_used = ?,
         day_start_ms = ?, day_spend = ?, last_cost = ?, input_tokens = ?, output_tokens = ?, requests = ?, hold_ms = ?
@@ -73,14 +92,6 @@ export function prepareStatements(database: DatabaseSync) {
       SELECT max(id) AS id FROM (
         SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
-    chargedSince: charges.select(`
-      SELECT coalesce(sum(amount), 0) AS used FROM entries WHERE key_id = ? AND kind = 'charge' AND at_ms >= ?`),
-    /** On paths through an account. */
-    chargedAlong: charges.select(`
-      SELECT coalesce(sum(CASE k.mode WHEN 'credit' THEN e.amount ELSE 0 END), 0) AS credit,
-        coalesce(sum(e.tokens), 0) AS tokens
-      FROM entries e JOIN keys k ON k.id = e.key_id
-      WHERE e.root_id = ? AND e.at_ms >= ? AND EXISTS (SELECT 1 FROM json_each(e.path) WHERE value = ?)`),
     rootOfAccount: prepare('SELECT root_id FROM tree_accounts WHERE id = ?'),
     saveNode: prepare(`
       UPDATE tree_accounts SET purchased = ?, used = ?, reserved = ?, reserved_tokens = ?, live_holds = ?,
@@ -98,10 +109,3 @@ export function prepareStatements(database: DatabaseSync) {
     deleteClaim: prepare('DELETE FROM claims WHERE key_id = ? AND name = ?'),
   };
 }
-
-/** A key with its totals. */
-export const ACCOUNT_COLUMNS = `
-  SELECT k.id AS key_id, k.version, k.mode, k.label, k.status, k.expires_at_ms, k.provider_scope, k.models, k.rpm_limit,
-    k.tpm_limit, k.parallel_limit, k.output_limit, k.addresses, k.inherited, k.capture_days, k.budget, k.period, k.account_id, k.cap, k.created_at_ms, k.prefix, a.purchased, a.used, a.reserved, a.live_holds, a.period_start_ms, a.period_used,
-    a.day_start_ms, a.day_spend, a.last_cost, a.input_tokens, a.output_tokens, a.requests, a.hold_ms, a.promo_ms
-  FROM keys k JOIN accounts a ON a.key_id = k.id`;

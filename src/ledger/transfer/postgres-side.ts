@@ -1,9 +1,11 @@
 /** PostgreSQL's side of a move: one transaction, so that others see all of it or nothing. */
 import { HOUR_MS } from '../../core/time.ts';
 import { integer, type Row, text } from '../../storage/columns.ts';
+import { audit } from '../books/audit.ts';
+import { POSTGRES } from '../books/dialect.ts';
 import { StoreError } from '../errors.ts';
 import type { AuditReport } from '../port.ts';
-import { audit } from '../postgres/audit.ts';
+import { performIn } from '../postgres/books.ts';
 import { Connection, type Query } from '../postgres/connection.ts';
 import { migrate } from '../postgres/database.ts';
 import { openingError } from '../postgres/error-mapping.ts';
@@ -133,7 +135,7 @@ export class PostgresSide {
   }
 
   audit(): Promise<AuditReport> {
-    return audit({ query: this.#query, nowMs: 0 });
+    return performIn(this.#query, audit({ dialect: POSTGRES, nowMs: 0 }));
   }
 
   async #types(table: string): Promise<ReadonlyMap<string, string>> {

@@ -3,9 +3,10 @@
  * `unrolled` in the transaction that adds it, so each is added once, whatever ends this gateway, its connection or the
  * server; and what is not committed yet is simply found later.
  */
-import { ADVISORY_LOCKS } from '../../core/advisory-locks.ts';
+
 import { DAY_MS, HOUR_MS } from '../../core/time.ts';
 import { type RolledUp, USAGE_SUMS } from '../../core/usage-report.ts';
+import { ADVISORY_LOCKS } from '../../storage/advisory-locks.ts';
 import { integer, text } from '../../storage/columns.ts';
 import { LATENCY_BOUNDS_MS, LATENCY_CLASSES } from '../tally.ts';
 import type { Connection, Query } from './connection.ts';

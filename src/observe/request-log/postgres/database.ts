@@ -1,8 +1,8 @@
 /** The request log in PostgreSQL: one table, a partition for each day, so that old days leave at once and cost nothing. */
 import { Pool } from 'pg';
-import { ADVISORY_LOCKS } from '../../../core/advisory-locks.ts';
 import { connectTimeoutMs } from '../../../core/database-url.ts';
 import { DAY_MS } from '../../../core/time.ts';
+import { ADVISORY_LOCKS } from '../../../storage/advisory-locks.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;

@@ -1,30 +1,18 @@
-/** Statements, as both stores make them: the SQL that they share, and the sums. */
+/** Statements of whoever pays: what was there, what came, what was spent. */
 import { amount, integer, integerOrNull, isNull, type Row, text, textOrNull } from '../../storage/columns.ts';
-import type { Statement, StatementEntry, StatementUsage, TokenClass } from '../port.ts';
-import { signedSum } from './money-faults.ts';
-import { SIGNED_AMOUNT } from './money-rules.ts';
+import type { Statement, StatementEntry, StatementOutcome, StatementUsage, TokenClass } from '../port.ts';
+import { NO_CREDIT_CHARGED, SIGNED_AMOUNT } from '../rules/money-rules.ts';
+import type { Dialect, Reading } from './dialect.ts';
+import { query, queryOne, type Work } from './work.ts';
 
 /** Whose statement it is, and until when: all times are before `untilMs`. */
-export interface StatementPayer {
+interface StatementPayer {
   readonly of: Statement['of'];
   readonly id: string;
   readonly name: string | null;
 }
 
-/** How a dialect names what differs between the two. */
-export interface StatementDialect {
-  readonly schema: '' | 'gateway.';
-  /** The table that has the mode of a key, and its column of the key's id. */
-  readonly keys: readonly [table: string, id: string];
-  /** Parameters by their number. */
-  parameter(number: number): string;
-  /** Whether the path of the entry `e` goes through the account. */
-  isOnPath(account: string): string;
-  /** The entries `e` with their usage records `u`, from whichever it finds the others by a key. */
-  readonly recorded: string;
-}
-
-export interface StatementQueries {
+interface StatementQueries {
   /** Parameters: the payer, and the first time that is not counted. Gives `booked` and `charged`. */
   readonly sums: string;
   /** Parameters: the payer, from and until. */
@@ -40,48 +28,70 @@ const TOKEN_CLASSES: readonly TokenClass[] = [
 /** Two sums for each class, because one could be out of range: what providers report is not bounded otherwise. */
 const HALF = 4_294_967_296n;
 const TOKEN_SUMS = TOKEN_CLASSES.map(
-  (name) =>
-    `CAST(sum(u.${name} / ${HALF}) AS text) AS ${name}_high, CAST(sum(u.${name} % ${HALF}) AS text) AS ${name}_low`,
+  (name) => `sum(u.${name} / ${HALF}) AS ${name}_high, sum(u.${name} % ${HALF}) AS ${name}_low`,
 );
 
-export function statementQueries(of: Statement['of'], dialect: StatementDialect): StatementQueries {
-  const { schema, parameter } = dialect;
-  const [payer, from, until] = [parameter(1), parameter(2), parameter(3)];
+/** At one moment: nothing is added to a time that is over. */
+export function* statement(
+  { dialect, nowMs }: Reading,
+  id: string,
+  sinceMs: number,
+  untilMs: number,
+): Work<StatementOutcome> {
+  const payer = yield* payerOf(id);
+  if (payer === null) return { kind: 'unknown_payer' };
+  if (payer === 'tokens') return { kind: 'refused', reason: NO_CREDIT_CHARGED };
+  const queries = statementQueries(payer.of, dialect);
+  const sums = yield* queryOne(queries.sums, id, sinceMs);
+  if (sums === undefined) throw new Error('a sum has no row');
+  const entries = yield* query(queries.entries, id, sinceMs, untilMs);
+  const usage = yield* query(queries.usage, id, sinceMs, untilMs);
+  const tokens = yield* query(queries.tokens, id, sinceMs, untilMs);
+  return statementFrom(payer, sums, entries, usage, tokens, nowMs);
+}
+
+function* payerOf(id: string): Work<StatementPayer | 'tokens' | null> {
+  const key = yield* queryOne('SELECT k.label, k.mode FROM @keys k WHERE k.key_id = $1', id);
+  if (key !== undefined) {
+    return text(key, 'mode') === 'credit' ? { of: 'key', id, name: textOrNull(key, 'label') } : 'tokens';
+  }
+  const account = yield* queryOne('SELECT t.name, t.parent_id FROM @tree_accounts t WHERE t.id = $1', id);
+  if (account === undefined) return null;
+  return { of: isNull(account, 'parent_id') ? 'root' : 'account', id, name: text(account, 'name') };
+}
+
+function statementQueries(of: Statement['of'], dialect: Dialect): StatementQueries {
+  const [payer, from, until] = ['$1', '$2', '$3'];
   const charges = chargesOf(of, dialect);
   const old = `SELECT 'purchase' AS kind, e.id, e.amount, e.at_ms, e.note, NULL AS actor, NULL AS charge_id,
       NULL AS expires_at_ms, NULL AS other_id
-    FROM ${schema}entries e WHERE e.key_id = ${payer} AND e.kind = 'purchase'`;
+    FROM @entries e WHERE e.key_id = ${payer} AND e.kind = 'purchase'`;
   const booked = `SELECT kind, id, ${SIGNED_AMOUNT} AS amount, at_ms, note, actor, charge_id,
-      CAST(expires_at_ms AS text) AS expires_at_ms, other_id
-    FROM ${schema}account_entries WHERE node_id = ${payer}`;
+      expires_at_ms, other_id
+    FROM @account_entries WHERE node_id = ${payer}`;
   const all = of === 'key' ? `${old} UNION ALL ${booked}` : booked;
   return {
-    sums: `SELECT CAST(coalesce((SELECT ${signedSum(schema, 'b.amount')} FROM (${all}) b WHERE b.at_ms < ${from}), 0) AS text) AS booked,
-      CAST(coalesce((SELECT sum(e.amount) ${charges} AND e.at_ms < ${from}), 0) AS text) AS charged`,
-    entries: `SELECT b.kind, b.id, CAST(b.amount AS text) AS amount, CAST(b.at_ms AS text) AS at_ms, b.note, b.actor,
-        b.charge_id, b.expires_at_ms, b.other_id
-      FROM (${all}) b WHERE b.at_ms >= ${from} AND b.at_ms < ${until} ORDER BY b.at_ms, b.kind, b.id`,
-    usage: `SELECT e.key_id, e.model, CAST(count(*) AS text) AS charges, CAST(sum(e.amount) AS text) AS amount ${charges}
+    sums: `SELECT coalesce((SELECT ${dialect.signedSum('b.amount')} FROM (${all}) b WHERE b.at_ms < ${from}), 0) AS booked,
+      coalesce((SELECT sum(e.amount) ${charges} AND e.at_ms < ${from}), 0) AS charged`,
+    entries: `SELECT b.* FROM (${all}) b WHERE b.at_ms >= ${from} AND b.at_ms < ${until} ORDER BY b.at_ms, b.kind, b.id`,
+    usage: `SELECT e.key_id, e.model, count(*) AS charges, sum(e.amount) AS amount ${charges}
       AND e.at_ms >= ${from} AND e.at_ms < ${until} GROUP BY e.key_id, e.model ORDER BY e.key_id, e.model`,
-    tokens: `SELECT e.key_id, e.model, CAST(count(*) AS text) AS recorded, ${TOKEN_SUMS.join(', ')}
+    tokens: `SELECT e.key_id, e.model, count(*) AS recorded, ${TOKEN_SUMS.join(', ')}
       ${chargesOf(of, dialect, dialect.recorded)} AND e.at_ms >= ${from} AND e.at_ms < ${until}
         AND u.at_ms >= ${from} AND u.at_ms < ${until} GROUP BY e.key_id, e.model`,
   };
 }
 
 /** From the charges in credits that count; of a key, those that it paid for itself. */
-function chargesOf(of: Statement['of'], dialect: StatementDialect, entries?: string): string {
-  const { schema, keys, parameter, isOnPath } = dialect;
-  const [table, id] = keys;
-  const payer = parameter(1);
-  const from = `FROM ${entries ?? `${schema}entries e`} JOIN ${schema}${table} k ON k.${id} = e.key_id WHERE e.kind = 'charge' AND k.mode = 'credit'`;
-  if (of === 'key') return `${from} AND e.key_id = ${payer} AND e.root_id IS NULL`;
-  if (of === 'root') return `${from} AND e.root_id = ${payer}`;
-  return `${from} AND e.root_id = (SELECT t.root_id FROM ${schema}tree_accounts t WHERE t.id = ${payer}) AND ${isOnPath(payer)}`;
+function chargesOf(of: Statement['of'], dialect: Dialect, entries = '@entries e'): string {
+  const from = `FROM ${entries} JOIN @keys k ON k.key_id = e.key_id WHERE e.kind = 'charge' AND k.mode = 'credit'`;
+  if (of === 'key') return `${from} AND e.key_id = $1 AND e.root_id IS NULL`;
+  if (of === 'root') return `${from} AND e.root_id = $1`;
+  return `${from} AND e.root_id = (SELECT t.root_id FROM @tree_accounts t WHERE t.id = $1) AND ${dialect.isOnPath('$1')}`;
 }
 
 /** `sums`: of everything before the time. */
-export function statementFrom(
+function statementFrom(
   { of, name }: StatementPayer,
   sums: Row,
   entryRows: readonly Row[],
