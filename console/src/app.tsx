@@ -65,8 +65,8 @@ export function App() {
             <Route path="/keys" component={KeysPage} />
             <Route path="/keys/:id">{({ id }) => <KeyPage id={id} />}</Route>
             <Route>
-              <Page title="Nothing is here">
-                <Empty title="This address leads nowhere" action={<Link href="/">Go to the start</Link>}>
+              <Page title="Page not found">
+                <Empty title="There is no page at this address" action={<Link href="/">Go to the overview</Link>}>
                   It may have been cut off when it was copied.
                 </Empty>
               </Page>

@@ -13,7 +13,7 @@ import type { ToolNames } from './translate/tool-names.ts';
 import type { AnswerContext, TurnEvent } from './translate/turn.ts';
 import { readFailure } from './upstream-failure.ts';
 
-/** What a caller of a lane says about its answers. */
+/** The options of a lane's caller for its answers. */
 export interface AnswerOptions {
   /** The id that the client asked for: what `model` says in everything it gets back. */
   readonly publicModel: string;
@@ -24,7 +24,7 @@ export interface AnswerOptions {
   readonly nowS?: (() => number) | undefined;
   /** The id for answers whose provider gives none. */
   readonly answerId?: string | undefined;
-  /** What a response says of the state that the gateway keeps. */
+  /** The state of a response that the gateway keeps, as its answer shows it. */
   readonly state?: AnswerState | undefined;
 }
 

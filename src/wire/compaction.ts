@@ -13,7 +13,7 @@ export function compactsMidway({ context_management: management }: JsonObject): 
   return edits?.some((edit) => isObject(edit) && stringAt(edit, 'type')?.startsWith('compact') === true) ?? false;
 }
 
-/** Also where the summary is all that is asked for. */
+/** This holds also where the summary is all that is asked for. */
 export function asksForCompaction(body: JsonObject): boolean {
   return objectAt(body, 'compaction') !== undefined || compactsMidway(body);
 }

@@ -38,7 +38,7 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
 };
 
 const PRICED_BETAS = /^(fast-mode|context-1m)-/;
-/** Where clouds that resell Anthropic's models take what is a header elsewhere. */
+/** The members in which clouds that resell Anthropic's models take what is a header elsewhere. */
 const BETA_FIELDS = ['anthropic_beta', 'betas'];
 
 /** Throws `GatewayError('invalid_request')` naming the field. `betas`: the header `anthropic-beta`. */

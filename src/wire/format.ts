@@ -17,7 +17,7 @@ import type {
   WrittenTurn,
 } from './translate/turn.ts';
 
-/** What admission, estimate and lanes need to know of a valid request. */
+/** The facts about a valid request that admission, estimate and lanes need. */
 export interface RequestInfo {
   readonly model: string;
   readonly stream: boolean;
@@ -27,13 +27,13 @@ export interface RequestInfo {
   readonly outputLimitParam: string;
   /** How many answers are asked for (`n`). */
   readonly choices: number;
-  /** What the request needs of the model; the value is the JSON path of the first field that needs it. */
+  /** The capabilities that the request needs; the value is the JSON path of the first field that needs it. */
   readonly needs: Partial<Record<Need, string>>;
   /** Images and files in the body, and how many bytes of the body their inline data take. */
   readonly attachments: { readonly count: number; readonly inlineBytes: number };
   /** Tools that the provider would run itself, wherever they are declared; whether they are priced is judged elsewhere. */
   readonly hostedTools: readonly HostedTool[];
-  /** What the request says about reasoning; `unsaid` leaves it to the model. */
+  /** The request's choice about reasoning; `unsaid` leaves it to the model. */
   readonly reasoning: 'on' | 'off' | 'unsaid';
 }
 
@@ -43,7 +43,7 @@ export interface HostedTool {
   readonly type: string;
   /** The JSON path of the declaration. */
   readonly param: string;
-  /** As it is declared; absent where a field of the request asks for it. */
+  /** The declaration; absent where a field of the request asks for the tool. */
   readonly tool?: JsonObject;
 }
 
@@ -75,7 +75,7 @@ export interface WireFormat {
   passthrough(request: PassthroughRequest): Lane;
   /** The frames that report, in-band, the failure of a stream that has started. */
   failureFrames(failure: InBandFailure): Buffer;
-  /** What keeps a silent stream alive: a `ping` event or an SSE comment. */
+  /** The frame that keeps a silent stream alive: a `ping` event or an SSE comment. */
   readonly keepAlive: Buffer;
 
   /** The field of a request that holds the output limit; chat targets differ in theirs. */
@@ -92,7 +92,7 @@ export interface WireFormat {
   /** The hub → the client's answer, streamed or whole. */
   writer(context: AnswerContext): EventWriter;
   writeBody(events: readonly TurnEvent[], context: AnswerContext): object;
-  /** What an answer shows as its usage. */
+  /** The usage as an answer shows it. */
   writeTokens(tokens: TokenCounts): object;
 }
 
@@ -101,7 +101,7 @@ export interface PassthroughRequest {
   readonly bytes: Buffer;
   readonly body: JsonObject;
   readonly info: RequestInfo;
-  /** Where the members of the body lie, as `parseBody` found them; looked for again where it is not given. */
+  /** The places of the body's members, as `parseBody` found them; looked for again where they are not given. */
   readonly layout?: Layout | undefined;
   /** The field in which a chat target takes the output limit when the client gave none; `max_tokens` by default. */
   readonly outputLimitField?: ChatLimitField | undefined;
@@ -113,7 +113,7 @@ export interface PassthroughRequest {
   readonly likelyInputTokens?: (() => number) | undefined;
   /** The most tokens that the request can take; without a bound by default. */
   readonly tokensMax?: (() => number) | undefined;
-  /** What a response says of the state that the gateway keeps; left as the provider says it by default. */
+  /** The state of a response that the gateway keeps, as its answer shows it; by default as the provider says. */
   readonly state?: AnswerState | undefined;
   /** Whether the provider may store the answer; it is asked not to by default. */
   readonly storesResponses?: boolean | undefined;
@@ -129,11 +129,11 @@ export interface InBandFailure {
   readonly requestId: string;
   /** The id that the client asked for, for formats whose failure event is a whole object. */
   readonly publicModel?: string | undefined;
-  /** From `LaneStream.position`, where the lane has it. */
+  /** The result of `LaneStream.position`, where the lane has it. */
   readonly position?: StreamPosition | undefined;
 }
 
-/** By the effort that chat and responses requests name; `none` turns reasoning off. */
+/** Reasoning by the effort that chat and responses requests name; `none` turns it off. */
 export function reasoningOf(effort: unknown): RequestInfo['reasoning'] {
   if (effort === undefined || effort === null) return 'unsaid';
   return effort === 'none' ? 'off' : 'on';

@@ -1,16 +1,16 @@
 /**
- * What of a provider's JSON is text that a model has written, also where the format does not know the member: text that
+ * The text in a provider's JSON that a model has written, also where the format does not know the member: text that
  * nobody recognises would otherwise be free. Names, ids, references and what is encrypted or encoded are not text, and what
  * a hosted tool has returned is input.
  */
 import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 
 const NOT_TEXT = new Set([
-  // What names or describes a thing.
+  // Members that name or describe a thing.
   ...['id', 'type', 'object', 'role', 'name', 'model', 'status', 'format', 'phase', 'namespace', 'server_label'],
   ...['filename', 'media_type', 'mime_type', 'execution', 'caller', 'container', 'environment'],
   ...['finish_reason', 'stop_reason', 'stop_sequence', 'stop_details', 'incomplete_details'],
-  // What points at something: providers do not count it as output.
+  // Members that point at something: providers do not count them as output.
   ...['url', 'annotation', 'annotations', 'citation', 'citations', 'references'],
   // The same text again, token by token; and padding.
   ...['logprobs', 'obfuscation'],
@@ -29,7 +29,7 @@ const RETURNED = /_(?:tool_result|output)$/;
 /** Calls of hosted tools, and their members that hold what the tool has returned. */
 const HOSTED = /_call$|^mcp_/;
 const RETURNED_MEMBERS = new Set(['output', 'outputs', 'results', 'result', 'tools', 'error']);
-/** What a model writes as JSON, names and all. */
+/** Members that a model writes as JSON, names and all. */
 const WRITTEN_AS_JSON = new Set(['input', 'arguments']);
 
 /** Whether a block or item of this type holds only what a tool has returned. */

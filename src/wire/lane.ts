@@ -8,7 +8,7 @@ import type { TokenCounts } from '../core/usage.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { OutputSample } from './output-sample.ts';
 
-/** What the upstream request must say, whatever the client said. */
+/** Members that the upstream request must have, whatever the client sent. */
 export interface UpstreamParams {
   readonly upstreamModel: string;
   /** The effective output limit; always sent, in the field that the target understands. */
@@ -24,7 +24,7 @@ export function wholeBytes(body: BodyBytes): Buffer {
 
 export interface Lane {
   readonly kind: 'passthrough' | 'translate';
-  /** What was left out of the request, for the operator's log. */
+  /** The fields that were left out of the request, for the operator's log. */
   readonly warnings?: readonly string[];
   /** The body to send upstream; a large one in pieces. */
   requestBody(order: UpstreamParams): BodyBytes;
@@ -46,13 +46,13 @@ export interface LaneWithWarnings extends Lane {
 export interface WholeAnswer {
   readonly body: Buffer;
   readonly meter: Meter;
-  /** As a stream has it; only where nobody has reported tokens that can be. */
+  /** The same as for a stream; only where no possible tokens were reported. */
   readonly sample?: OutputSample | null;
 }
 
-/** What the meter saw; metering is a return value of the lane, not a side effect. */
+/** The meter's reading; metering is a return value of the lane, not a side effect. */
 export interface Meter {
-  /** As the provider reported it, made sane (non-negative safe integers); null where it reported none or nonsense. */
+  /** The provider's report, made sane (non-negative safe integers); null where it reported none or nonsense. */
   readonly reported: TokenCounts | null;
   /**
    * Whether `reported` covers the whole answer. A messages stream reports its input at the start: when it is cut
@@ -63,11 +63,11 @@ export interface Meter {
   readonly disbelieved?: string | undefined;
   /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
   readonly outputBytes: number;
-  /** What else the answer says that its price depends on; absent where it says nothing. */
+  /** Other reports of the answer that its price depends on; absent where there are none. */
   readonly terms?: ReportedTerms;
 }
 
-/** What the meter has seen, and the beginning of the text that it has seen, if that may have to be counted. */
+/** The meter's reading, and the beginning of the text that it has seen, if that may have to be counted. */
 export interface Seen extends Meter {
   readonly sample?: OutputSample | null;
 }
@@ -89,7 +89,7 @@ export interface LaneStream {
   readonly uncoveredBytes: number;
   /** Whether a whole frame waits. */
   readonly uncovered: boolean;
-  /** What has waited, as far as it is covered now. */
+  /** The frames that waited, as far as they are covered now. */
   letOut(): LaneStep;
   /** The upstream closed its body cleanly. After it, `state` is never `open`. */
   end(): LaneStep;
@@ -110,7 +110,7 @@ export interface LaneStream {
   early?(): boolean;
   /** False while what was forwarded ends inside a frame: nothing may be put in there. Absent where that cannot be. */
   betweenFrames?(): boolean;
-  /** Where the stream stands, for formats whose failure event must fit into the sequence (responses). */
+  /** The position of the stream, for formats whose failure event must fit into the sequence (responses). */
   position?(): StreamPosition | null;
 }
 
@@ -121,7 +121,7 @@ export interface StreamPosition {
 }
 
 export interface LaneStep {
-  /** To the client, now; null when there is nothing. */
+  /** The bytes for the client, now; null when there are none. */
   readonly forward: Buffer | null;
   /**
    * `waiting`: no valid event yet. `open`: content may follow. `complete`: the answer is complete, settle and send
@@ -136,7 +136,7 @@ export interface LaneFailure {
   readonly condition: Condition;
   /** For the client; free of the provider's secrets as far as the lane can know. */
   readonly message: string;
-  /** What may be kept of the message where it has words of the provider, which can quote the conversation. */
+  /** The part of the message that may be kept where it has words of the provider, which can quote the conversation. */
   readonly kept?: string | undefined;
   /** The provider has done its part: the answer is owed, and nothing is held against the target. */
   readonly owed?: boolean;

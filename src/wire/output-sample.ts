@@ -64,7 +64,7 @@ export class OutputSample {
     if (this.#length > this.#max - 4) this.#closed = true;
   }
 
-  /** What follows is not looked at. */
+  /** Text that follows is not looked at. */
   close(): void {
     this.#closed = true;
   }

@@ -1,4 +1,4 @@
-/** What answers say about how they were made, beyond their tokens: the tier that served them, hosted calls, token parts. */
+/** Reports of answers beyond their tokens, about how they were made: the tier that served them, hosted calls, token parts. */
 import type { Format } from '../core/endpoints.ts';
 import { MULTIPLIER_FIELDS, type MultiplierField, type TokenParts } from '../core/money.ts';
 import type { ReportedTerms, ToolTokens } from '../core/price-terms.ts';
@@ -23,7 +23,7 @@ export class TermsReport {
   #seen: Map<string, number> | null = null;
   #reported: ReportedTerms | null = null;
 
-  /** What a later report says replaces what an earlier one said. */
+  /** A later report replaces an earlier one. */
   take(terms: ReportedTerms | null): void {
     if (terms === null) return;
     const before = this.#reported;

@@ -1,5 +1,5 @@
 /**
- * What a provider reports of the tokens of one answer, and whether that can be. A report that cannot is not charged by: the
+ * A provider's report of the tokens of one answer, and whether it is possible. An impossible report is not charged by: the
  * tokens are counted here instead, and the client sees what was counted. One per answer.
  */
 import { inputTokens, type TokenCounts, totalTokens } from '../core/usage.ts';

@@ -70,7 +70,7 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
   };
 }
 
-/** What would change how the request is served, and with it its price, is not lost in silence. */
+/** A field that would change how the request is served, and with it its price, is not dropped silently. */
 function refuseUnsent(asked: JsonObject, sent: Readonly<Record<string, unknown>>): void {
   for (const field of MULTIPLIER_FIELDS) {
     const value = asked[field];
@@ -81,7 +81,7 @@ function refuseUnsent(asked: JsonObject, sent: Readonly<Record<string, unknown>>
 
 const STOP_SEQUENCES_MAX = 256;
 
-/** What the gateway applies itself: each of these is looked for in every piece of the answer. */
+/** The stop sequences that the gateway applies itself: each is looked for in every piece of the answer. */
 function withoutTaken(stop: readonly string[], to: WireFormat): readonly string[] {
   const taken = new Set(to.takenStopSequences(stop));
   const rest = stop.filter((sequence) => !taken.has(sequence));

@@ -1,4 +1,4 @@
-/** What a provider's in-band error means for the client. Providers mix the shapes of both formats, so one reader serves all. */
+/** A provider's in-band error as the client reads it. Providers mix the shapes of both formats, so one reader serves all. */
 import type { Condition } from '../core/conditions.ts';
 import { isObject, type Json, type JsonObject, objectAt, parseJson, stringAt } from '../lib/json.ts';
 import type { LaneFailure } from './lane.ts';

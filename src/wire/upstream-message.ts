@@ -1,4 +1,4 @@
-/** What a provider says in an error: whether it is about the length of the context, and what of it a client may read. */
+/** The message of a provider's error: whether it is about the length of the context, and the part that a client may read. */
 import type { Json, JsonObject } from '../lib/json.ts';
 
 /** How far a message is looked at. */
@@ -16,7 +16,7 @@ export function isContextLengthError(text: string): boolean {
   return CONTEXT_LENGTH.test(text.slice(0, EXAMINED_CHARACTERS_MAX));
 }
 
-/** What an error about the length of the context says of it, null where it names no figure. */
+/** The figures in an error about the length of the context; null where it names none. */
 interface StatedContext {
   /** How many tokens the request had, with its output where the provider counts both. */
   readonly tokens: number | null;
@@ -48,7 +48,7 @@ function asNumber(figure: string): number {
 
 /** Ids that a client has sent or received itself: its error is of no use without them. */
 const CLIENT_IDS = /^(?:call|toolu|fc|ctc|msg|rs|resp|chatcmpl)[-_]/;
-/** What credentials and ids of accounts look like, and words and names of models do not. */
+/** The look of credentials and ids of accounts, which words and names of models do not have. */
 const OPAQUE = [
   // The bounds keep a long word from being read again at each of its letters.
   /(?=[A-Za-z]{0,15}\d)(?=\d{0,15}[A-Za-z])[A-Za-z\d]{16}/,
@@ -67,7 +67,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
     .slice(0, MESSAGE_CHARACTERS_MAX);
 }
 
-/** Where a text was cut in the middle of a secret, it ends with the beginning of it. */
+/** A text that was cut in the middle of a secret ends with the beginning of it. */
 function withoutBeginning(text: string, secret: string): string {
   for (let length = secret.length - 1; length >= BEGINNING_CHARACTERS_MIN; length--) {
     if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED;
@@ -75,7 +75,7 @@ function withoutBeginning(text: string, secret: string): string {
   return text;
 }
 
-/** What providers call the kinds of their errors: identifiers, never sentences. */
+/** The names that providers give to the kinds of their errors: identifiers, never sentences. */
 const LABEL = /^(?:[A-Za-z][\w.-]{0,63}|\d{1,6})$/;
 const FIRST_NAME = /^[\s`'"]*([a-z_]{1,40})/;
 /** Fields of requests that a provider may complain of. Only these are kept: below them the names are the client's. */

@@ -239,7 +239,7 @@ describe('the console', { skip }, () => {
     await page.getByRole('textbox', { name: 'Message' }).fill('Hello!');
     await page.getByRole('button', { name: 'Tools, and another key' }).click();
     await page.getByLabel('Another key', { exact: true }).fill(secret);
-    const most = page.getByLabel('Most output');
+    const most = page.getByLabel('Maximum output');
     await most.fill('20');
     const answer = page.getByRole('region', { name: /^Answer of/ });
     const sendIt = async (): Promise<void> => {
@@ -346,7 +346,7 @@ describe('the console', { skip }, () => {
     await seen.goto(`${origin}/settings`);
     await seen.getByLabel('Token', { exact: true }).fill(token);
     await seen.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await seen.getByRole('heading', { name: 'This page is not for your role' }).waitFor();
+    await seen.getByRole('heading', { name: 'Your role cannot see this page' }).waitFor();
     await seen.getByText('you are signed in as Ada, account-admin').waitFor();
     const places = seen.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     assert.deepEqual(
@@ -362,7 +362,7 @@ describe('the console', { skip }, () => {
     ]) {
       await seen.goto(`${origin}${path}`);
       await seen.getByRole('heading', { name: name ?? '', exact: true }).waitFor();
-      await seen.getByRole('heading', { name: 'This page is not for your role' }).waitFor();
+      await seen.getByRole('heading', { name: 'Your role cannot see this page' }).waitFor();
     }
     await seen.getByRole('link', { name: 'Go to Overview' }).click();
     await seen.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
@@ -370,7 +370,7 @@ describe('the console', { skip }, () => {
     await seen.keyboard.press('Control+k');
     const search = seen.getByLabel('Search pages, accounts, keys and requests');
     await search.fill('set');
-    await seen.getByText('Nothing has this name').waitFor();
+    await seen.getByText('Nothing found').waitFor();
     await search.fill('support');
     await seen.getByRole('option', { name: /Support bot/ }).waitFor();
     await seen.getByRole('option', { name: 'Support Account' }).waitFor();
@@ -421,7 +421,7 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'Refund' }).click();
     await page.getByLabel('Reason').fill('<script>it was slow</script>');
     // It is told for a few seconds only.
-    const told = page.getByText('credits given back').waitFor();
+    const told = page.getByText('credits refunded').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click();
     await told;
     const after = await gateway.admin.showKey(id);
@@ -454,14 +454,14 @@ describe('the console', { skip }, () => {
   test('the audit, the doctor, the settings in force, and who did what', async () => {
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('button', { name: 'Run the audit' }).click();
-    await page.getByText('The books add up').waitFor();
+    await page.getByText('All balances match their entries').waitFor();
     await page.getByRole('button', { name: 'Run the doctor' }).click();
-    await page.getByText('Everything is in order').waitFor();
+    await page.getByText('No problems found').waitFor();
     await page.getByRole('cell', { name: 'limits.body_bytes' }).waitFor();
     await page.getByText('request.refund').first().waitFor();
     await inOrder();
     await page.getByRole('link', { name: 'Alerts' }).click();
-    await page.getByRole('heading', { name: 'Nobody is told yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No receivers yet' }).waitFor();
     await inOrder();
   });
 
@@ -543,7 +543,7 @@ describe('the console', { skip }, () => {
     const { adminPort, dataDir } = gateway;
     await gateway.stop();
     await page.getByRole('button', { name: 'Suspend' }).click();
-    await page.getByText('This page catches up by itself').waitFor();
+    await page.getByText('This page updates as soon as it answers again').waitFor();
     const certificate = certificateOfLocalhost();
     receiver = await webhookReceiver({ after: (end) => ends.push(end) }, () => HOOK_SECRET, certificate);
     await writeFile(join(dataDir, 'ca.pem'), certificate.cert);
@@ -555,7 +555,7 @@ describe('the console', { skip }, () => {
 `;
     const env = { GATEWAY_ADMIN_PORT: String(adminPort), ALERT_SECRET: HOOK_SECRET };
     gateway = await startedGateway({ dataDir, config, env });
-    await page.getByText('This page catches up by itself').waitFor({ state: 'hidden' });
+    await page.getByText('This page updates as soon as it answers again').waitFor({ state: 'hidden' });
     await page.getByRole('button', { name: 'Suspend' }).click();
     await page.getByRole('button', { name: 'Resume' }).waitFor();
     await inOrder();
@@ -563,7 +563,7 @@ describe('the console', { skip }, () => {
 
   test('a test of the alerts arrives, and the page says so; one that does not arrive is told with its reason', async () => {
     await page.getByRole('link', { name: 'Alerts' }).click();
-    await page.getByRole('heading', { name: 'Nothing to tell yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No alerts yet' }).waitFor();
     await inOrder();
     await page.getByRole('button', { name: 'Send a test' }).click();
     await page.getByRole('status').getByText('webhook ops: delivered').waitFor();

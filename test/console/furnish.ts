@@ -132,7 +132,7 @@ export async function furnish(gateway: StartedGateway, past: Past): Promise<Scen
         async (page) => {
           await page.getByRole('button', { name: 'Run the audit' }).click();
           await page.getByRole('button', { name: 'Run the doctor' }).click();
-          await page.getByText('Everything is in order').waitFor();
+          await page.getByText('No problems found').waitFor();
         },
       ],
       ['keys', '/keys'],

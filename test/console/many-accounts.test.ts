@@ -102,10 +102,10 @@ describe('the console of a gateway with many customers', { skip }, () => {
 
     await page.goto(`${origin}/keys/${lone.id}`);
     await page.getByRole('button', { name: 'More' }).click();
-    await page.getByRole('menuitem', { name: 'Put it under an account' }).click();
+    await page.getByRole('menuitem', { name: 'Move it to an account' }).click();
     await dialog.getByRole('combobox', { name: 'Account' }).fill('last of');
     await page.getByRole('option', { name: 'Last of all' }).click();
-    await dialog.getByRole('button', { name: 'Put it there' }).click();
+    await dialog.getByRole('button', { name: 'Move it' }).click();
     await found('Last of all').waitFor();
 
     await page.goto(`${origin}/keys?create=1`);

@@ -92,7 +92,7 @@ export function KeyFigures({
       <Usage view={view} />
       <Requests mode={mode} rows={view.requests} />
       {mode === 'credit' && <KeyStatement />}
-      <Section title="Use it" note="Replace the beginning of the key by the whole one.">
+      <Section title="Use it" note="Replace the prefix with the whole key.">
         <Snippets baseUrl={access.base_url} origin={access.origin} secret={`${key.prefix}…`} model={access.model} />
       </Section>
     </Page>
@@ -214,7 +214,7 @@ function Requests({ mode, rows }: { mode: Mode; rows: readonly KeyholderRequest[
   if (rows === null) {
     return (
       <Section title="Recent requests">
-        <p className="muted">The operator of this gateway keeps no log of requests.</p>
+        <p className="muted">This gateway keeps no request log.</p>
       </Section>
     );
   }

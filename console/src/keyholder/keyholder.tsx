@@ -59,7 +59,7 @@ function SignIn({ problem, ended, done }: { problem: Error | null; ended: boolea
       <div className={css.box}>
         <Mark size={36} />
         <h1 className={css.title}>{ended ? 'Enter your API key again' : 'See what your API key has left'}</h1>
-        <p className={css.text}>Balance, what is held, usage and recent requests of this key, and of no other.</p>
+        <p className={css.text}>Balance, holds, usage and recent requests of this key only.</p>
         <form onSubmit={(event) => void submit(event)} className={css.form}>
           <PasswordInput
             label="API key"

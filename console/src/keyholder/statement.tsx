@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<string, string>> = {
   refund: 'Refund',
   correction: 'Correction',
   expired: 'Expired',
-  transfer_out: 'Brought to its account',
+  transfer_out: 'Moved to its account',
   transfer_in: 'Transfer',
 };
 
@@ -69,13 +69,13 @@ function Shown({ statement }: { statement: KeyholderStatement }) {
         <DataTable name="Usage of the month" rows={usage} columns={USED_COLUMNS} rowId={({ model }) => String(model)} />
       )}
       {entries.length === 0 && usage.length === 0 && (
-        <p className="muted">Nothing was booked or used on the balance of this key in this time.</p>
+        <p className="muted">Nothing was booked or used on the balance of this key in this period.</p>
       )}
       {paid && (
         <>
           <p className="muted">
             {paid.length === 0
-              ? 'This key belongs to an account, which paid nothing for it in this time.'
+              ? 'This key belongs to an account, which paid nothing for it in this period.'
               : `This key belongs to an account, which paid ${credits(sum(paid))} for ${plural(callsOf(paid), 'call')} of it:`}
           </p>
           {paid.length > 0 && (

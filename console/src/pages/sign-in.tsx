@@ -18,8 +18,8 @@ function takeTokenFromAddress(): string | null {
 const linkToken = takeTokenFromAddress();
 
 const PROBLEMS: Readonly<Record<string, string>> = {
-  no_role: 'Your organisation knows you, but gives you no role here. Ask whoever runs this gateway.',
-  revoked: 'Your access to this gateway was revoked. Ask whoever runs it.',
+  no_role: 'Your organisation gives you no role here. Ask an operator of this gateway.',
+  revoked: 'Your access to this gateway was revoked. Ask an operator.',
   failed: 'Signing in through your organisation did not work. Try again; the audit trail has the reason.',
 };
 
@@ -106,7 +106,7 @@ function Organisation({ again = false }: { again?: boolean }) {
       </Button>
       {again && (
         <Button variant="subtle" size="sm" fullWidth onClick={() => void resume()}>
-          I have signed in: go on
+          I have signed in: continue
         </Button>
       )}
     </div>

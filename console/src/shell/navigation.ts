@@ -35,7 +35,7 @@ export const PLACES: readonly Place[] = [
     icon: IconModels,
     letter: 'm',
     needs: 'get /admin/v1/models',
-    about: 'Models shows what the providers ask and what is earned with it.',
+    about: 'Models shows what providers charge, and the margin.',
   },
   {
     href: '/playground',
@@ -59,7 +59,7 @@ export const PLACES: readonly Place[] = [
     icon: IconSettings,
     letter: 's',
     needs: 'get /admin/v1/audit',
-    about: 'Settings are those of the whole gateway.',
+    about: 'Settings apply to the whole gateway.',
   },
 ];
 

@@ -12,11 +12,11 @@ export function NotForYou({ place }: { place: Place }) {
   return (
     <Page title={place.label}>
       <Empty
-        title="This page is not for your role"
+        title="Your role cannot see this page"
         action={first && <Link href={first.href}>Go to {first.label}</Link>}
       >
         {place.about} It is for the role {list.format(rolesOf(place.needs))}; you are signed in as{' '}
-        {session?.operator.name}, {session?.operator.role}. If you need it, ask whoever runs this gateway.
+        {session?.operator.name}, {session?.operator.role}. If you need it, ask an operator of this gateway.
       </Empty>
     </Page>
   );

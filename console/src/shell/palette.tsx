@@ -99,7 +99,7 @@ function Finder({ close }: { close: () => void }) {
           </UnstyledButton>
         ))}
       </div>
-      {hits.length === 0 && <p className={css.none}>Nothing has this name.</p>}
+      {hits.length === 0 && <p className={css.none}>Nothing found.</p>}
     </>
   );
 }

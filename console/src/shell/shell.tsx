@@ -26,7 +26,7 @@ export function Shell({ children }: { children: ReactNode }) {
   return (
     <div className={css.shell}>
       <a href="#main" className={css.skip}>
-        Skip to the page
+        Skip to the content
       </a>
       <aside className={css.rail}>
         <Rail onSearch={paletteControl.open} />
@@ -147,7 +147,7 @@ function ConnectionBanner() {
   if (!shown) return null;
   return (
     <div className={css.banner} role="status">
-      The gateway does not answer. This page catches up by itself as soon as it does.
+      The gateway does not answer. This page updates as soon as it answers again.
     </div>
   );
 }

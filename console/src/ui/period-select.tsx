@@ -4,7 +4,7 @@ const PERIODS = [
   { value: 'day', label: 'per day' },
   { value: 'week', label: 'per week' },
   { value: 'month', label: 'per month' },
-  { value: 'none', label: 'in all' },
+  { value: 'none', label: 'in total' },
 ];
 
 /** How often a budget or a cap starts over. */

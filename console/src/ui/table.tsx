@@ -138,7 +138,7 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
               ))}
             </Menu.Dropdown>
           </Menu>
-          <Tooltip label="Download what is shown as CSV">
+          <Tooltip label="Download the shown rows as CSV">
             <ActionIcon aria-label="Download CSV" onClick={download}>
               <IconDownload />
             </ActionIcon>

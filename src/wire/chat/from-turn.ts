@@ -69,7 +69,7 @@ function writeInstructions(turn: Turn): readonly unknown[] {
 function writeMessages(writing: WriteContext): readonly unknown[] {
   const { turn, native } = writing;
   const out: unknown[] = [];
-  // What a user says next to tool results, and the images of results: it follows after all results.
+  // The user's text next to tool results, and the images of results, follow after all results.
   let held: Part[] = [];
   const release = (): void => {
     if (held.length > 0) out.push({ role: 'user', content: writeContent(held, writing) });

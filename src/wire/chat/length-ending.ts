@@ -10,7 +10,7 @@ import { chatCommon, chatUsageFrame } from './usage-frame.ts';
 export class ChatLengthEnding implements LengthEnding {
   readonly #publicModel: string;
   readonly #includeUsage: boolean;
-  /** What every chunk repeats; null before the first. */
+  /** The members that every chunk repeats; null before the first. */
   #common: JsonObject | null = null;
 
   constructor(publicModel: string, includeUsage: boolean) {

@@ -59,10 +59,10 @@ export class ChatObserver implements TemplatableObserver {
   #sendsMessages = false;
   #finishes = 0;
   readonly #reported: ReportedUsage;
-  /** What every chunk repeats. */
+  /** The members that every chunk repeats. */
   #common: JsonObject = {};
 
-  // What the scan of the current frame found.
+  // The findings of the scan of the current frame.
   #hasChoices = false;
   #emptyChoices = false;
   #usage = false;
@@ -332,7 +332,7 @@ function addInOrder(
   putUntil(frame.dataEnd);
 }
 
-/** What the delta object at `start` lacks of a first delta. */
+/** The patches for the members of a first delta that the delta object at `start` lacks. */
 function deltaPatches(text: string, start: number, end: number): Patch[] {
   const scanner = new MemberScanner();
   const deltaEnd = valueEnd(text, start, end);

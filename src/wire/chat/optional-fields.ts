@@ -1,4 +1,4 @@
-/** Where the public schema of chat completions says that a member of a request is optional. */
+/** The members of a request that are optional by the public schema of chat completions. */
 import type { OptionalFields } from '../json/omit-nulls.ts';
 
 const PART: OptionalFields = {

@@ -1,4 +1,4 @@
-/** What a chat delta or message says beside its tool calls, in whatever members a server puts it. */
+/** The content of a chat delta or message beside its tool calls, in whatever members a server puts it. */
 import { isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
 import { chatTexts, generatedTexts, isChatReasoning, isNotText } from '../generated-text.ts';
 

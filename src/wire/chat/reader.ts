@@ -31,7 +31,7 @@ export function finishOf(raw: string, called: boolean, refused: boolean): TurnEv
   return { type: 'finish', reason: meant, raw: { format: 'chat', value: raw } };
 }
 
-/** What went wrong, where an object of this format says so. */
+/** The failure, where an object of this format tells of one. */
 export function chatFailure(value: JsonObject): TurnEvent | null {
   return isErrorShape(value) ? { type: 'failure', error: value } : null;
 }

@@ -104,7 +104,7 @@ export class ToolCallReader {
     return call;
   }
 
-  /** By id where the delta has one that is known, by index while the ids agree, otherwise the call that came last. */
+  /** The call of a delta: by id where it has one that is known, by index while the ids agree, otherwise the last one. */
   #find(index: number | undefined, id: string | undefined): Call | undefined {
     if (id !== undefined) {
       const byId = this.#calls.find((call) => call.id === id && (index === undefined || call.index === index));

@@ -4,7 +4,7 @@ import { compact, type JsonObject } from '../../lib/json.ts';
 import { dataFrame } from '../translate/answer-writing.ts';
 import { writeChatTokens } from './tokens.ts';
 
-/** What every chunk repeats of the first. */
+/** The members of the first chunk that every chunk repeats. */
 export function chatCommon({ id, created, service_tier, system_fingerprint }: JsonObject): JsonObject {
   return compact({ id, created, service_tier, system_fingerprint });
 }

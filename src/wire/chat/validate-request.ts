@@ -1,4 +1,4 @@
-/** What the gateway must know of a valid chat request. */
+/** The facts about a valid chat request that the gateway needs. */
 
 import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';

@@ -11,7 +11,7 @@ interface Edit {
   readonly text: string;
 }
 
-/** What a member should say; a path has one or two names. */
+/** The value that a member should have; a path has one or two names. */
 export interface Change {
   readonly path: readonly [name: string] | readonly [name: string, child: string];
   /** The new value as JSON text; null takes a member of the top level out. */

@@ -37,7 +37,7 @@ function holdsNull(value: Json | undefined): boolean {
 
 /** One pass over the text, in its order. */
 class NullFinder {
-  /** What is to be cut out, in ascending order. */
+  /** The parts to cut out, in ascending order. */
   readonly ranges: Range[] = [];
   readonly #text: string;
   /** The next occurrence of the word: a value that ends before it is not looked into. */

@@ -23,7 +23,7 @@ export interface ParsedBody {
   /** The bytes as the client sent them, where the gateway has changed them since. */
   readonly received: Buffer;
   readonly body: JsonObject;
-  /** Where the body's own members are, found while parsing. */
+  /** The places of the body's own members, found while parsing. */
   readonly layout: Layout;
 }
 

@@ -1,4 +1,4 @@
-/** Where an object of a JSON text has a member twice: for the refusal that names it. */
+/** Finds an object of a JSON text that has a member twice, for the refusal that names it. */
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,

@@ -261,7 +261,7 @@ export class MemberScanner {
     return false;
   }
 
-  /** What is inside the visited value is not visited. */
+  /** Members inside the visited value are not visited. */
   skip(): void {
     if (this.isString) return;
     const to = valueEnd(this.text, this.valueStart, this.end);
@@ -352,7 +352,7 @@ function utf8Share(unit: number): number {
   return 3;
 }
 
-/** What has to be cut out of the text so that these members are gone, each with one comma; in the order of the text. */
+/** The parts to cut out of the text so that these members are gone, each with one comma; in the order of the text. */
 export function memberRanges(text: string, layout: Layout, isRemoved: (member: Member) => boolean): Range[] {
   const ranges: Range[] = [];
   let end = layout.open + 1;
@@ -363,7 +363,7 @@ export function memberRanges(text: string, layout: Layout, isRemoved: (member: M
       end = member.valueEnd;
       continue;
     }
-    // With the comma before it, or, where nothing before it is kept, with the comma behind it.
+    // The comma before it goes too, or, where nothing before it is kept, the comma behind it.
     const comma = skipSpace(text, member.valueEnd);
     const cutEnd = !anyKept && text.charCodeAt(comma) === COMMA ? comma + 1 : member.valueEnd;
     ranges.push({ start: end, end: cutEnd });

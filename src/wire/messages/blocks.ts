@@ -43,7 +43,7 @@ function readBlock(block: JsonObject, at: string, role: string): Part {
   return { type: 'opaque', format: 'messages', hosted: isHosted(block), raw: block, at };
 }
 
-/** What the provider did by itself: its own calls, and the results of them. */
+/** Whether the block is one of the provider's own calls, or a result of one. */
 function isHosted(block: JsonObject): boolean {
   const type = stringAt(block, 'type') ?? '';
   return type === 'server_tool_use' || type === 'mcp_tool_use' || type.endsWith('_tool_result');

@@ -50,7 +50,7 @@ export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNa
   return { body, warnings, usesOutputLimit: turn.settings.reasoning !== undefined, asksForJsonObject };
 }
 
-/** What is said before the first message is the system prompt; the format has no place for it later on. */
+/** Instructions before the first message are the system prompt; the format has no place for them later on. */
 function splitSystem(
   turn: Turn,
   writing: WriteContext,

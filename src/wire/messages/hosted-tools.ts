@@ -1,4 +1,4 @@
-/** Where a messages request declares tools, and which of them the provider runs itself. */
+/** The tools that a messages request declares, and which of them the provider runs itself. */
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import type { HostedTool } from '../format.ts';
@@ -6,7 +6,7 @@ import type { HostedTool } from '../format.ts';
 /** Typed tools that the client runs itself, of any date. What is not known here counts as the provider's. */
 const CLIENT_TOOL = /^(?:bash|text_editor|memory|computer|computer_toolset|browser_toolset)_\d{8}$/;
 
-/** In `tools` and `mcp_servers`. */
+/** The tools that `tools` and `mcp_servers` declare. */
 export function hostedTools(body: JsonObject): HostedTool[] {
   const hosted: HostedTool[] = [];
   const tools = arrayAt(body, 'tools') ?? [];
@@ -16,8 +16,8 @@ export function hostedTools(body: JsonObject): HostedTool[] {
 }
 
 /**
- * By a block of the conversation: `tool_addition`, and `compaction` with its `tool_changes`. The members decide, not the
- * type of the block. A reference is to a tool that is declared elsewhere.
+ * Tools declared by a block of the conversation: `tool_addition`, and `compaction` with its `tool_changes`. The members
+ * decide, not the type of the block. A reference is to a tool that is declared elsewhere.
  */
 export function declaredBy(block: JsonObject, at: string): HostedTool[] {
   const declared: HostedTool[] = [];

@@ -48,7 +48,7 @@ export class MessagesObserver implements TemplatableObserver {
   readonly #reported: ReportedUsage;
   readonly #terms = new TermsReport();
 
-  // What the scan of the current frame found.
+  // The findings of the scan of the current frame.
   #type = '';
   #error = false;
   #code = false;

@@ -1,4 +1,4 @@
-/** Where the public schema of messages says that a member of a request is optional. */
+/** The members of a request that are optional by the public schema of messages. */
 import type { OptionalFields } from '../json/omit-nulls.ts';
 
 const CACHE_CONTROL: OptionalFields = { optional: ['ttl'] };

@@ -13,7 +13,7 @@ function inputMessage<Role extends TSchema>(role: Role) {
 
 export const InputMessage = inputMessage(Type.Enum(['user', 'assistant']));
 
-/** What a native client that opts into extensions (`anthropic-beta`) may send. */
+/** An input message as a native client that opts into extensions (`anthropic-beta`) may send it. */
 const ExtendedInputMessage = inputMessage(Type.Enum(['user', 'assistant', 'system']));
 
 /** A tool without a type, or of the type `custom`, is the client's own and must be complete. */

@@ -2,7 +2,7 @@
 import { packReasoning } from '../translate/packed-reasoning.ts';
 import type { ReasoningBlock } from '../translate/turn.ts';
 
-/** What stands as the signature of a thinking block: its own, or the reasoning of another format packed into one. */
+/** The signature of a thinking block: its own, or the reasoning of another format packed into one. */
 export function signatureOf(reasoning: ReasoningBlock): string {
   if (reasoning.origin === 'messages') return reasoning.signature ?? '';
   return packReasoning(reasoning.origin === 'chat' ? { origin: 'chat', texts: [] } : reasoning);

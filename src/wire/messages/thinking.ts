@@ -58,7 +58,7 @@ function native(asked: NonNullable<Turn['settings']['reasoning']>): object | und
   };
 }
 
-/** What the format refuses together with thinking. */
+/** Settings that the format refuses together with thinking. */
 function thinkingObstacle(turn: Turn): string | null {
   const choice = turn.toolChoice;
   if (choice && (choice.kind === 'required' || choice.kind === 'tool')) return 'a forced tool excludes thinking';

@@ -1,4 +1,4 @@
-/** What the gateway must know of a valid messages request, or of a token count request. */
+/** The facts about a valid messages request, or a token count request, that the gateway needs. */
 import { GatewayError } from '../../core/conditions.ts';
 import { arrayAt, isObject, type Json, type JsonObject, objectAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
@@ -30,7 +30,7 @@ export function validateCountRequest(body: JsonObject, context: FormatContext): 
     context.betas ? validateExtendedCount(body) : validateCount(body),
   ) as CountRequest;
   const info = inputInfo(body, request.model);
-  // What is asked of the answer does not concern its count.
+  // Settings of the answer do not concern the count of its prompt.
   const { reasoning: _, structured_output: __, streaming: ___, ...needs } = info.needs;
   return { ...info, needs, stream: false, outputLimit: null };
 }

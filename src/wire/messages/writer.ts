@@ -46,7 +46,7 @@ const THINKING = { type: 'thinking', thinking: '', signature: '' };
 interface Block {
   /** Null until the block has something to show. */
   index: number | null;
-  /** What `content_block_start` shows of it. */
+  /** The part of the block that `content_block_start` shows. */
   readonly content: object;
   text: string;
   readonly reasoning: ReasoningDraft | null;

@@ -94,10 +94,10 @@ const MISSES_MAX = 8;
 class FrameTemplate {
   /** Generated text in the frame that matched last. */
   outputBytes = 0;
-  /** What the frame holds before, between and after its texts. */
+  /** The bytes of the frame before, between and after its texts. */
   #pieces: readonly string[] = [];
   #texts: readonly Text[] = [];
-  /** From the end of its data to its own end. */
+  /** The bytes from the end of its data to its own end. */
   #tailLength = 0;
   #edit: PlacedEdit | null = null;
   #misses = 0;

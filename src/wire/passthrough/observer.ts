@@ -1,4 +1,4 @@
-/** What a format's observer of a passed-through stream is, and the parts that all three observers share. */
+/** A format's observer of a passed-through stream, and the parts that all three observers share. */
 import type { TokenCounts } from '../../core/usage.ts';
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
@@ -114,7 +114,7 @@ export class OutputCounter {
     const end = this.#cutOff ? scanner.end : scanner.stringEnd - 1;
     this.bytes += unescapedBytes(scanner.text, start, end);
     if (!this.sample.full) this.sample.addEscaped(scanner.text, start, end);
-    // What is missing of it would have to be read from pieces that may begin inside an escape.
+    // The rest of it would have to be read from pieces that may begin inside an escape.
     if (this.#cutOff) this.sample.close();
     this.#note(start, this.#cutOff ? 0 : end);
   }

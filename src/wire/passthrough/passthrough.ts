@@ -26,13 +26,13 @@ import { brokenStream, failureInPlainText, isErrorShape, readFailure } from '../
 import type { LengthEnding } from './length-ending.ts';
 import { EditList, type StreamObserver, type Verdict } from './observer.ts';
 
-/** What one format adds to the lane. */
+/** The parts that one format adds to the lane. */
 export interface PassthroughFormat {
   /** The changes that the request body needs besides `model`. */
   changes(request: PassthroughRequest, order: UpstreamParams): Change[];
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
-  /** What an answer says, and what it reports of itself. */
+  /** The content of an answer, and what it reports of itself. */
   texts(answer: JsonObject): Iterable<string>;
   wholeMeter(answer: JsonObject, request: PassthroughRequest): Meter;
   /** `outputLimit`: as it was sent upstream. */

@@ -1,4 +1,4 @@
-/** What an answer says of the state that the gateway keeps: the provider knows nothing of it. */
+/** The state that the gateway keeps, as an answer shows it: the provider knows nothing of it. */
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import { layoutAt, memberRanges, objectsOfList } from '../json/scan.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
@@ -6,7 +6,7 @@ import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 export interface AnswerState {
   /** Whether the response is kept here. */
   readonly store: boolean;
-  /** As the client sent it, before it was expanded. */
+  /** The value that the client sent, before it was expanded. */
   readonly previousResponseId: string | null;
   /** Whether encrypted reasoning is kept from a client that did not ask for it. */
   readonly hidesEncrypted: boolean;
@@ -17,7 +17,7 @@ const LINE_FEED = Buffer.from('\n');
 
 export const ENCRYPTED_REASONING = 'reasoning.encrypted_content';
 
-/** What an answer repeats of the request, as the client sent it. */
+/** The members of the request that an answer repeats, as the client sent them. */
 export function echoedRequest(body: JsonObject, state: AnswerState | undefined): JsonObject {
   return state === undefined ? body : { ...body, ...statedFields(state) };
 }
@@ -36,7 +36,7 @@ export function withoutEncryptedOutput(response: JsonObject): JsonObject {
   return { ...response, output: output.map((item: Json) => (isObject(item) ? withoutEncrypted(item) : item)) };
 }
 
-/** What a response says of the state, in place of what its provider says. */
+/** The state as a response shows it, in place of what its provider says. */
 export function statedFields(state: AnswerState | undefined): JsonObject {
   return state === undefined ? {} : { store: state.store, previous_response_id: state.previousResponseId };
 }
@@ -44,7 +44,7 @@ export function statedFields(state: AnswerState | undefined): JsonObject {
 /** The last bytes of a response: the whole answer, or the terminal event of a stream with what may precede it. */
 export class FinalBytes {
   readonly #bytes: Buffer;
-  /** Where the JSON of the response begins; -1 where it is spread over several lines. */
+  /** The offset at which the JSON of the response begins; -1 where it is spread over several lines. */
   #start = 0;
   #frame: { readonly start: number; readonly end: number; readonly event: string; readonly data: JsonObject } | null =
     null;
@@ -139,7 +139,7 @@ function editsOf(view: string, at: number, state: AnswerState): readonly Edit[] 
   return edits;
 }
 
-/** What takes the encrypted reasoning out of a list of items. */
+/** The edits that take the encrypted reasoning out of a list of items. */
 function encryptedIn(view: string, start: number, end: number): readonly Edit[] {
   const edits: Edit[] = [];
   for (const item of objectsOfList(view, start, end)) {

@@ -5,7 +5,7 @@
  */
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 
-/** What a response repeats of its request, and what is known of it besides. */
+/** The members that a response repeats of its request, and what else is known of it. */
 export interface CompletionContext {
   readonly request: JsonObject;
   /** As it was sent upstream; null before that. */
@@ -29,7 +29,7 @@ const NULLABLE: ReadonlySet<string> = new Set([
   'user',
 ]);
 
-/** What the request says of the response, and the default where it says nothing. */
+/** The members of the response that come from the request, with the default where it has none. */
 export function requestedFields({ request, outputLimit }: CompletionContext): JsonObject {
   const given = (name: string, otherwise: Json): Json => request[name] ?? otherwise;
   return {

@@ -1,4 +1,4 @@
-/** What the public schemas require of each stream event beside its type. */
+/** The members that the public schemas require of each stream event beside its type. */
 
 /** The events that carry an object, by the member that holds it. They never reach the client in pieces. */
 export type NestedMember = 'response' | 'item' | 'part';

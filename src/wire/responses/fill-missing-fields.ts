@@ -14,7 +14,7 @@ import { completeResponse } from './complete.ts';
 import type { ResponsesObserverOptions } from './observe.ts';
 import { isResponsesAnswer, responsesAnswerTexts, responsesWholeMeter } from './whole-meter.ts';
 
-/** What the official clients read without checking whether it is there. */
+/** Members that the official clients read without checking whether they are there. */
 const REQUIRED = [
   'id',
   'created_at',
@@ -34,7 +34,7 @@ const REQUIRED = [
 export interface Repair {
   /** The whole answer with every field; null where it has them already, or is not an answer. */
   complete(answer: JsonObject, outputLimit: number | null): WholeAnswer | null;
-  /** What reads and rewrites answers; only called when that is needed. */
+  /** Reads and rewrites answers; only called when that is needed. */
   rewrite(outputLimit: number | null): Answers;
 }
 
@@ -155,7 +155,7 @@ function firstEvent(splitter: FrameSplitter, chunk: Buffer): Json | undefined | 
   return null;
 }
 
-/** What cannot be judged is left to the passthrough lane, which knows how to fail. */
+/** An answer that cannot be judged is left to the passthrough lane, which knows how to fail. */
 function isCompleteEvent(event: Json | undefined): boolean {
   if (!isObject(event) || isErrorShape(event) || event.type === 'response.failed') return true;
   return typeof event.sequence_number === 'number' && isObject(event.response) && isComplete(event.response);

@@ -24,7 +24,7 @@ export class ItemReader {
   readonly #kind: Kind;
   readonly #nextKey: () => number;
   readonly #texts = new Map<number, TextPiece>();
-  /** What was seen of the paragraphs of reasoning, by whether they are its full text. */
+  /** The paragraphs of reasoning that were seen, by whether they are its full text. */
   readonly #summary: string[] = [];
   readonly #full: string[] = [];
   #key = -1;
@@ -62,7 +62,7 @@ export class ItemReader {
   read(type: string, value: JsonObject): readonly TurnEvent[] {
     if (this.#done) return [];
     const events = this.#read(type, value);
-    // What the item has no place for is shown again at its end.
+    // Parts that the item has no place for are shown again at its end.
     return events.length > 0 || isRepeating(type) || isNotGenerated(type) ? events : this.#unread(unread(value));
   }
 

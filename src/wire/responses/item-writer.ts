@@ -194,7 +194,7 @@ export class ToolItem implements OutputItem {
     const common = { id: this.#id, status: this.#status, call_id: this.#callId };
     if (kind === 'custom') return compact({ ...common, type: 'custom_tool_call', name, namespace, input: this.#input });
     if (kind === 'search') {
-      // What is no JSON yet is text.
+      // Arguments that are no JSON yet are text.
       const args = this.#status === 'in_progress' ? {} : (parseJson(this.#input) ?? this.#input);
       return { ...common, type: 'tool_search_call', execution: 'client', arguments: args };
     }

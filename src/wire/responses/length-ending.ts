@@ -40,7 +40,7 @@ export class ResponsesLengthEnding implements LengthEnding {
     return this.#rewritten.position?.()?.response().output;
   }
 
-  /** What the stream writes of it is not sent: the client has the provider's own bytes. */
+  /** The stream's own writing of it is not sent: the client has the provider's own bytes. */
   #read(): void {
     this.#rewritten.push(Buffer.concat(this.#kept, this.#keptBytes));
     this.#kept = [];

@@ -39,11 +39,11 @@ import { WholeTexts } from './whole-texts.ts';
 
 export interface ResponsesObserverOptions extends CompletionContext {
   readonly publicModel: string;
-  /** What events say of the state that the gateway keeps; left as the provider says it by default. */
+  /** The state that the gateway keeps, as events show it; by default as the provider says. */
   readonly state?: AnswerState | undefined;
   /** The most tokens that the request can take. */
   readonly tokensMax?: (() => number) | undefined;
-  /** What is shown as usage where the provider reports none. */
+  /** The usage that is shown where the provider reports none. */
   placeholderUsage(outputBytes: number): JsonObject;
 }
 
@@ -57,7 +57,7 @@ export class ResponsesObserver implements StreamObserver {
   failure: LaneFailure | null = null;
   readonly #options: ResponsesObserverOptions;
   readonly #model: PublicModel;
-  /** What a response that is written again says in place of what its provider says. */
+  /** The members of a rewritten response that replace those of its provider. */
   readonly #published: JsonObject;
   /** The same of the state, for responses that pass; null leaves what the provider says. */
   readonly #state: ReturnType<typeof stateBytes> | null;
@@ -69,7 +69,7 @@ export class ResponsesObserver implements StreamObserver {
   readonly #terms = new TermsReport();
   #nextSequence = 0;
 
-  // What the scan of the current frame found.
+  // The findings of the scan of the current frame.
   #type = '';
   #error = false;
   #code = false;
@@ -164,7 +164,7 @@ export class ResponsesObserver implements StreamObserver {
     return 'failed';
   }
 
-  /** What is charged follows what the provider says, not what is filled in. */
+  /** The charge follows what the provider says, not what is filled in. */
   #report(response: JsonObject): void {
     this.#terms.take(readResponsesTerms(response));
     this.#terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));

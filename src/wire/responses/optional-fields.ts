@@ -1,4 +1,4 @@
-/** Where the public schemas of responses say that a member of a request is optional. */
+/** The members of a request that are optional by the public schemas of responses. */
 import type { OptionalFields } from '../json/omit-nulls.ts';
 
 const PART: OptionalFields = {

@@ -8,7 +8,7 @@ import { isNotGenerated, isRepeating } from './event-fields.ts';
 import { ItemReader } from './item-reader.ts';
 import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
-/** What the end of a response means; the format has no reason of its own for calls and refusals. */
+/** The meaning of the end of a response; the format has no reason of its own for calls and refusals. */
 export function responsesFinish(response: JsonObject, called: boolean, refused: boolean): TurnEvent {
   const status = stringAt(response, 'status') ?? 'completed';
   const details = stringAt(objectAt(response, 'incomplete_details') ?? {}, 'reason');

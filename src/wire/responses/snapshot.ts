@@ -26,7 +26,7 @@ export class ResponseSnapshot {
     this.#created ??= response;
   }
 
-  /** What later events must repeat. */
+  /** The members that later events must repeat. */
   get identity(): JsonObject {
     return this.#created === null ? {} : { id: this.#created.id ?? '', created_at: this.#created.created_at ?? 0 };
   }

@@ -47,7 +47,7 @@ export function responsesToTurn(body: JsonObject): Turn {
   };
 }
 
-/** What the gateway has stored was put into its place before: what is left refers to what no target of another format has. */
+/** Items that the gateway has stored were put into place before: the others refer to what no target of another format has. */
 function refuseState(body: JsonObject): void {
   const instead = 'Send the earlier items in "input" instead.';
   for (const name of ['previous_response_id', 'conversation'] as const) {

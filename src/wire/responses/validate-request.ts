@@ -1,4 +1,4 @@
-/** What the gateway must know of a valid responses request. */
+/** The facts about a valid responses request that the gateway needs. */
 
 import { arrayAt, isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
@@ -51,7 +51,7 @@ function refuseStoredState(body: JsonObject): void {
 }
 
 /**
- * What is stored at the provider belongs to the operator's account: no caller may reach another's state through it. What
+ * State stored at the provider belongs to the operator's account: no caller may reach another's state through it. What
  * the gateway has stored is in its place by now.
  */
 function refuseReferences(body: JsonObject): void {

@@ -1,5 +1,5 @@
 /**
- * What happens to the events of an answer between the target's reader and the client's writer: calls that were cut off are
+ * The events of an answer pass through here between the target's reader and the client's writer: calls that were cut off are
  * marked, characters made whole, stop sequences that the target does not take, JSON mode where it has none, the client's own
  * tool names, and the explanation of a refusal.
  */

@@ -1,4 +1,4 @@
-/** What every writer of answers does alike. */
+/** The parts that all writers of answers share. */
 import { NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
 import type { AnswerContext, TurnEvent } from './turn.ts';
 
@@ -31,7 +31,7 @@ export function paragraphOf(event: Extract<TurnEvent, { type: 'reasoning-delta' 
 /** Characters of text that make about one token, for figures shown where the provider reports none. */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** What is shown as usage where the format must show some and the provider reported none. */
+/** The usage that is shown where the format must show some and the provider reported none. */
 export function placeholderUsage(context: Pick<AnswerContext, 'likelyInputTokens'>, characters: number): TokenCounts {
   const output = Math.ceil(characters / CHARACTERS_PER_TOKEN);
   return { ...NO_TOKENS, input: context.likelyInputTokens(), output };

@@ -82,7 +82,7 @@ export class CutCalls {
   }
 }
 
-/** What has its end is not cut off, even where it is no JSON. */
+/** A call that has its end is not cut off, even where it is no JSON. */
 function isCutJson(text: string): boolean {
   const detector = new JsonEndDetector();
   detector.feed(text);

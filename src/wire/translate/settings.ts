@@ -25,7 +25,7 @@ export function writeUser(turn: Turn): string | undefined {
   return hash('sha256', user, 'hex');
 }
 
-/** What a budget of thinking tokens means as an effort; the bounds lie between the budgets below. */
+/** The effort that a budget of thinking tokens means; the bounds lie between the budgets below. */
 const EFFORT_BELOW: readonly (readonly [budget: number, effort: string])[] = [
   [4_096, 'low'],
   [16_384, 'medium'],

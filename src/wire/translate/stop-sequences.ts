@@ -81,7 +81,7 @@ export class StopFilter {
 class StopSequence {
   readonly text: string;
   matched = 0;
-  /** By the length of a beginning: the longest shorter beginning that it ends with. */
+  /** The longest shorter beginning that a beginning ends with, by its length. */
   readonly #shorter: Uint32Array;
 
   constructor(text: string) {

@@ -1,4 +1,4 @@
-/** What the two families of providers take in a schema that they enforce. */
+/** The schemas that the two families of providers can enforce. */
 import { isObject, type Json, type JsonObject, objectAt, objectsAt, stringsAt } from '../../lib/json.ts';
 
 /** Keywords that OpenAI refuses in a strict schema. */

@@ -30,7 +30,7 @@ export function functionSchema(tool: ClientTool): Json {
   return isObject(tool.schema) ? tool.schema : NO_ARGUMENTS;
 }
 
-/** What a namespace says of itself stands before the description of its first tool, where the target has no namespaces. */
+/** The description of a namespace stands before that of its first tool, where the target has no namespaces. */
 export function functionDescription(tool: ClientTool, isFlattened = true): string | undefined {
   const own = ownDescription(tool);
   const space = isFlattened ? tool.namespaceDescription : undefined;
@@ -56,7 +56,7 @@ export function openaiStrict(tool: ClientTool, turn: Turn, warnings: string[]): 
   return undefined;
 }
 
-/** What a messages client says beside a document, and no other format has a field for. */
+/** Members that a messages client sends beside a document, and no other format has a field for. */
 export function warnOfExtras(part: FilePart, warnings: string[]): void {
   for (const name of Object.keys(part.extra ?? {})) warnings.push(`${part.at}.${shownName(name)}: left out`);
 }

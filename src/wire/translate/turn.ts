@@ -50,7 +50,7 @@ export interface FilePart extends Cacheable {
   readonly type: 'file';
   readonly source: BinarySource | { readonly kind: 'text'; readonly text: string };
   readonly name?: string | undefined;
-  /** What the messages format says beside the document: `context` and `citations`. */
+  /** The members of the messages format beside the document: `context` and `citations`. */
   readonly extra?: JsonObject | undefined;
   readonly at: string;
 }
@@ -93,7 +93,7 @@ export interface ToolResultPart extends Cacheable {
   readonly at: string;
 }
 
-/** What only its own format knows. Hosted: done by the provider, so the conversation is complete without it. */
+/** A part that only its own format knows. Hosted: done by the provider, so the conversation is complete without it. */
 export interface OpaquePart {
   readonly type: 'opaque';
   readonly format: Format;
@@ -136,7 +136,7 @@ export interface ClientTool extends ToolRef, Cacheable {
   readonly strict?: boolean | undefined;
   /** The input format of a custom tool (`text` or a grammar), in the terms of the responses format. */
   readonly grammar?: JsonObject | undefined;
-  /** What a namespace says of itself, on the first of its tools. */
+  /** The description of the namespace, on the first of its tools. */
   readonly namespaceDescription?: string | undefined;
   readonly at: string;
 }
@@ -201,7 +201,7 @@ export interface TurnSettings {
   readonly user?: string | undefined;
   readonly safetyIdentifier?: string | undefined;
   readonly metadata?: JsonObject | undefined;
-  /** In the terms of the chat and responses formats. */
+  /** The effort in the terms of the chat and responses formats. */
   readonly serviceTier?: string | undefined;
   readonly promptCacheKey?: string | undefined;
   readonly promptCacheRetention?: string | undefined;
@@ -223,7 +223,7 @@ export interface Turn {
   readonly stream: boolean;
   /** A chat client that asked for the usage chunk. */
   readonly includeUsage: boolean;
-  /** What was left out on the way in, for the operator's log. */
+  /** The fields that were left out on the way in, for the operator's log. */
   readonly warnings: readonly string[];
 }
 
@@ -274,7 +274,7 @@ export type TurnEvent =
       readonly type: 'reasoning-delta';
       readonly key: number;
       readonly text: string;
-      /** Which paragraph the text belongs to, ascending from 0. */
+      /** The paragraph that the text belongs to, ascending from 0. */
       readonly paragraph: number;
       /** `full` is the reasoning itself where the responses format shows it beside its summary. */
       readonly full?: boolean | undefined;
@@ -322,7 +322,7 @@ export type TurnEvent =
   /** The provider's own report of an error, as it came. */
   | { readonly type: 'failure'; readonly error: Json };
 
-/** What a format's `fromTurn` gives: the body to send, without model and output limit. */
+/** The result of a format's `fromTurn`: the body to send, without model and output limit. */
 export interface WrittenTurn {
   readonly body: Record<string, unknown>;
   readonly warnings: readonly string[];
@@ -341,7 +341,7 @@ export type ThinkingStyle = 'budget' | 'adaptive' | 'always';
 /** Which of temperature, `top_p` and `top_k` a messages target takes: all, temperature or `top_p`, or none. */
 export type SamplingStyle = 'all' | 'one' | 'none';
 
-/** What the target can and wants, beyond its format. */
+/** The abilities and needs of the target, beyond its format. */
 export interface TargetTraits {
   readonly outputLimit: number;
   /** Whether the model reasons; false leaves every reasoning setting out. */
@@ -367,11 +367,11 @@ export interface EventWriter {
   terminal(): string;
   /** The next event has this sequence number; for formats whose events are numbered. */
   continueAt?(sequence: number): void;
-  /** Where the stream stands, for formats whose failure event must fit into the sequence. */
+  /** The position of the stream, for formats whose failure event must fit into the sequence. */
   position?(): StreamPosition;
 }
 
-/** What a writer needs to know beside the events. */
+/** The facts that a writer needs beside the events. */
 export interface AnswerContext {
   readonly publicModel: string;
   readonly request: JsonObject;

@@ -26,7 +26,7 @@ export class WholeCharacters {
   take(event: TurnEvent): readonly TurnEvent[] {
     if (!this.#held && !(isDelta(event) && endsInside(event.text))) return [event];
     if (isDelta(event)) return this.#delta(event);
-    // What belongs to another block, or to none, may overtake the half.
+    // An event of another block, or of none, may overtake the half.
     const isLast = event.type === 'finish' || event.type === 'end' || ('key' in event && event.key === this.#held?.key);
     return isLast ? [...this.#release(), event] : [event];
   }

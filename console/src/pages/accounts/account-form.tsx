@@ -84,7 +84,7 @@ export function CreateAccount({ below, close }: { below: string | null; close: (
       return call('post', '/admin/v1/accounts', { body });
     },
     onSuccess: () => {
-      toast('The account is there');
+      toast('The account was created');
       close();
     },
   });
@@ -98,7 +98,7 @@ export function CreateAccount({ below, close }: { below: string | null; close: (
     >
       <AccountSelect
         label="Below"
-        placeholder="nothing: a customer of its own"
+        placeholder="none: a new customer"
         clearable={mayOperate}
         allowDeselect={mayOperate}
         value={draft.parent}
@@ -242,7 +242,7 @@ export function AddCredit({ of = null, close }: { of?: Account | null; close: ()
         body: { amount: amount.trim(), entry_id: entryId },
       }),
     onSuccess: () => {
-      toast('The credit is there');
+      toast('The credit was added');
       close();
     },
   });

@@ -1,8 +1,8 @@
 /** An account is chosen: found by the gateway, also by its id or by the operator's own. */
 import { Select, type SelectProps } from '@mantine/core';
 import { type Account, type AccountFilters, useAccount, useFoundAccounts } from '../../api/accounts.ts';
-import { OFFERED, useSought } from '../../ui/sought.ts';
-import { accountLabel } from './account-words.tsx';
+import { OFFERED, useSearch } from '../../ui/search.ts';
+import { accountLabel } from './account-format.tsx';
 
 interface Props extends Omit<SelectProps, 'data' | 'value' | 'onChange'> {
   readonly value: string | null;
@@ -17,9 +17,9 @@ interface Props extends Omit<SelectProps, 'data' | 'value' | 'onChange'> {
 
 export function AccountSelect({ value, onChange, filters, also, except, ...props }: Props) {
   const chosen = useAccount(value ?? '', 60_000, value !== null).data;
-  const { sought, opened, select } = useSought(chosen && accountLabel(chosen));
-  const found = useFoundAccounts(sought, OFFERED, opened, filters).data ?? [];
-  const fits = also?.name.toLowerCase().includes(sought.toLowerCase()) ? [also] : [];
+  const { query, opened, select } = useSearch(chosen && accountLabel(chosen));
+  const found = useFoundAccounts(query, OFFERED, opened, filters).data ?? [];
+  const fits = also?.name.toLowerCase().includes(query.toLowerCase()) ? [also] : [];
   const offered = new Map(
     [...(chosen === undefined ? [] : [chosen]), ...fits, ...found].map((account) => [account.id, account]),
   );
@@ -29,7 +29,7 @@ export function AccountSelect({ value, onChange, filters, also, except, ...props
       data={Array.from(offered.values(), (account) => ({ value: account.id, label: accountLabel(account) }))}
       value={value}
       onChange={onChange}
-      nothingFoundMessage="No account has this name."
+      nothingFoundMessage="No account found."
       {...select}
       {...props}
     />

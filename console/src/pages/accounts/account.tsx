@@ -16,10 +16,10 @@ import { Statement } from '../../ui/statement.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
-import { amountText, KeyStatus, keyName } from '../keys/key-words.tsx';
+import { amountText, KeyStatus, keyName } from '../keys/key-format.tsx';
 import { AddCredit, CreateAccount, EditAccount, MoveAccount } from './account-form.tsx';
+import { AccountStatus, capText } from './account-format.tsx';
 import { AccountLink } from './account-link.tsx';
-import { AccountStatus, capText } from './account-words.tsx';
 
 const BACK = { href: '/accounts', label: 'Accounts' };
 type Dialog = 'edit' | 'move' | 'credit' | 'create' | null;
@@ -57,7 +57,7 @@ export function AccountPage({ id }: { id: string }) {
           account.parent !== null && ['Below', <AccountLink key="parent" id={account.parent} />],
           !isRoot && ['Paid by', <AccountLink key="root" id={account.root} />],
           account.external_id !== null && ['Your id', account.external_id],
-          ['Used in all', `${exactCredits(nanosOf(account.used))} credits`],
+          ['Used in total', `${exactCredits(nanosOf(account.used))} credits`],
           [
             'Requests',
             <Link key="requests" href={`/requests?account=${id}`} className="link">
@@ -86,7 +86,7 @@ export function AccountPage({ id }: { id: string }) {
       </Section>
       <Failure error={below.error} retry={() => void below.refetch()} />
       {below.accounts !== undefined && below.accounts.length > 0 && (
-        <Section title="Below it">
+        <Section title="Teams">
           <DataTable
             name="Accounts below"
             rows={below.accounts}
@@ -161,7 +161,7 @@ function Spent({ of: account }: { of: Account }) {
 function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) => void }) {
   const [, navigate] = useLocation();
   const { mayOperate, session } = useSession();
-  // What an account-admin's own account is and may, the operator says.
+  // Only an operator can change the account that an account-admin administers.
   const isOwn = session?.operator.account_id === account.id;
   const status = useMutation({
     mutationFn: (next: 'active' | 'suspended') =>

@@ -20,7 +20,7 @@ import { Empty, Failure, Page } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
 import { AddCredit, CreateAccount } from './account-form.tsx';
-import { AccountStatus, capText } from './account-words.tsx';
+import { AccountStatus, capText } from './account-format.tsx';
 import css from './accounts.module.css';
 
 const STATUSES = ['active', 'suspended', 'closed'] as const;

@@ -21,7 +21,7 @@ const ALERT_COLUMNS: readonly Column<Alert>[] = [
   { id: 'type', header: 'What', value: ({ type }) => type, cell: ({ type }) => <code>{type}</code> },
   {
     id: 'data',
-    header: 'About',
+    header: 'Subject',
     value: dataText,
     cell: (alert) => <span title={dataText(alert)}>{dataText(alert)}</span>,
   },
@@ -80,7 +80,7 @@ export function AlertsPage() {
         alerts.data && (
           <>
             <strong>{plural(alerts.data.data.length, 'alert')}</strong>;{' '}
-            {dead === 0 ? 'none was lost on its way' : `${plural(dead, 'delivery', 'deliveries')} given up`}.
+            {dead === 0 ? 'none was given up' : `${plural(dead, 'delivery', 'deliveries')} given up`}.
           </>
         )
       }
@@ -97,9 +97,9 @@ export function AlertsPage() {
       {test.data && <Tested result={test.data} />}
       {alerts.isPending && <Loading />}
       {alerts.data?.data.length === 0 && (
-        <Empty title={alerts.data.enabled ? 'Nothing to tell yet' : 'Nobody is told yet'}>
+        <Empty title={alerts.data.enabled ? 'No alerts yet' : 'No receivers yet'}>
           Low balances, caps that are nearly used up, providers that fail: add a section <code>alerts</code> to{' '}
-          <code>gateway.yaml</code> with a webhook or a command, and they are told when it happens.
+          <code>gateway.yaml</code> with a webhook or a command, and it is notified of these.
         </Empty>
       )}
       {alerts.data && alerts.data.data.length > 0 && (
@@ -121,7 +121,7 @@ export function AlertsPage() {
 
 function Tested({ result }: { result: Schemas['AlertTest'] }) {
   if (result.deliveries.length === 0) {
-    return <p role="status">Nobody is named in the configuration, so there was nobody to send a test to.</p>;
+    return <p role="status">The configuration names no webhook and no command, so no test was sent.</p>;
   }
   return (
     <div role="status" className={css.tested}>

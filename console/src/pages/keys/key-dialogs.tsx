@@ -9,7 +9,7 @@ import { FormDialog } from '../../ui/form-dialog.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { AccountSelect } from '../accounts/account-select.tsx';
-import { amountText, keyName } from './key-words.tsx';
+import { amountText, keyName } from './key-format.tsx';
 
 export function AddCredit({ of: key, close }: { of: Key; close: () => void }) {
   const [amount, setAmount] = useState('5');
@@ -85,8 +85,8 @@ export function Revoke({ of: key, close }: { of: Key; close: () => void }) {
     >
       <Stack gap="md">
         <Text size="sm">
-          Applications that use it are refused from now on, and it cannot be brought back. What it did stays in the
-          ledger. To stop it for a while only, suspend it.
+          Applications that use it are refused from now on, and this cannot be undone. Its entries stay in the ledger.
+          To stop it temporarily, suspend it.
         </Text>
         <Failure error={revoke.error} />
         <Group justify="flex-end" gap="xs">
@@ -134,7 +134,7 @@ export function Rotate({
             Cancel
           </Button>
           <Button loading={rotate.isPending} onClick={() => rotate.mutate()} data-autofocus>
-            Make a new secret
+            Create a new secret
           </Button>
         </Group>
       </Stack>
@@ -153,14 +153,14 @@ export function PutUnder({ of: key, close }: { of: Key; close: () => void }) {
         body: { key: key.id, entry_id: entryId },
       }),
     onSuccess: ({ name }) => {
-      toast(`It belongs to ${name} now`);
+      toast(`Moved to ${name}`);
       close();
     },
   });
   return (
     <FormDialog
-      title={`Put ${keyName(key)} under an account`}
-      verb="Put it there"
+      title={`Move ${keyName(key)} to an account`}
+      verb="Move it"
       close={close}
       busy={put.isPending}
       submit={put.mutate}

@@ -14,7 +14,7 @@ import { PeriodSelect } from '../../ui/period-select.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { AccountSelect } from '../accounts/account-select.tsx';
 import { changesOf, type Draft, draftOf, FIELD_NAMES, givenSettingsOf, NEW } from './key-draft.ts';
-import { keyName } from './key-words.tsx';
+import { keyName } from './key-format.tsx';
 
 export function CreateKey({
   close,
@@ -163,7 +163,7 @@ function KeyForm({
             <AccountSelect
               label="Account"
               description="Who pays for it. Without one it has a balance of its own."
-              placeholder="none: it pays for itself"
+              placeholder="none: it has its own balance"
               clearable={mayOperate}
               allowDeselect={mayOperate}
               value={draft.account}
@@ -175,7 +175,7 @@ function KeyForm({
             <SimpleGrid cols={2} spacing="sm">
               <TextInput
                 label="Cap"
-                placeholder="none of its own"
+                placeholder="none"
                 inputMode="decimal"
                 rightSection={<span className="muted">credits</span>}
                 rightSectionWidth={64}
@@ -243,7 +243,7 @@ function KeyForm({
                   onChange={(event) => set({ tpm_limit: event.currentTarget.value })}
                 />
                 <TextInput
-                  label="Requests at a time"
+                  label="Parallel requests"
                   placeholder="no limit"
                   inputMode="numeric"
                   value={draft.parallel_limit}
@@ -251,7 +251,7 @@ function KeyForm({
                   onChange={(event) => set({ parallel_limit: event.currentTarget.value })}
                 />
                 <TextInput
-                  label="Largest output"
+                  label="Maximum output"
                   placeholder="the model’s own"
                   inputMode="numeric"
                   rightSection={<span className="muted">tokens</span>}

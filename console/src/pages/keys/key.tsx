@@ -17,7 +17,7 @@ import { Id, Time } from '../../ui/values.tsx';
 import { AccountLink } from '../accounts/account-link.tsx';
 import { AddCredit, PutUnder, Revoke, Rotate } from './key-dialogs.tsx';
 import { EditKey } from './key-form.tsx';
-import { amountText, KeyStatus, keyName, PERIODS, purseOf } from './key-words.tsx';
+import { amountText, balanceOf, KeyStatus, keyName, PERIODS } from './key-format.tsx';
 import css from './keys.module.css';
 import { NewSecret } from './secret.tsx';
 import { Snippets } from './snippets.tsx';
@@ -64,10 +64,10 @@ export function KeyPage({ id }: { id: string }) {
           key.mode === 'credit' && ['Spent today', amountText(key, key.today_spend)],
           [
             'Account',
-            key.account === undefined ? 'none: it pays for itself' : <AccountLink key="account" id={key.account} />,
+            key.account === undefined ? 'none: it has its own balance' : <AccountLink key="account" id={key.account} />,
           ],
           ['Rate limit', limitsText(key)],
-          key.output_limit !== null && ['Largest output', `${count(key.output_limit)} tokens`],
+          key.output_limit !== null && ['Maximum output', `${count(key.output_limit)} tokens`],
           ['Models', key.models === null ? 'all' : key.models.join(', ')],
           key.addresses !== null && ['Client addresses', key.addresses.join(', ')],
           may('get /admin/v1/providers') && ['Provider', key.provider_scope],
@@ -78,7 +78,7 @@ export function KeyPage({ id }: { id: string }) {
       />
       <Secrets of={key} mayWrite={mayWrite && !ended} rotate={() => setDialog('rotate')} />
       {key.mode === 'credit' && <Statement of="keys" id={key.id} />}
-      <Section title="Use it" note="Replace the beginning of the secret by the whole one.">
+      <Section title="Use it" note="Replace the prefix with the whole secret.">
         <Snippets
           baseUrl={key.base_url}
           origin={key.origin}
@@ -106,7 +106,7 @@ export function KeyPage({ id }: { id: string }) {
 }
 
 function Answer({ of: key }: { of: Key }) {
-  const { all, used, left, period } = purseOf(key);
+  const { all, used, left, period } = balanceOf(key);
   const held = key.live_holds > 0 && (
     <>
       ; {amountText(key, key.reserved)} held by {plural(key.live_holds, 'running request')}
@@ -123,7 +123,7 @@ function Answer({ of: key }: { of: Key }) {
     <>
       <strong>{amountText(key, left)}</strong> left{all !== null && <> of {amountText(key, all)}</>}
       {period !== null && period !== 'none' && <> {PERIODS[period]}</>}
-      {key.account !== undefined && <>, where its account has as much</>}
+      {key.account !== undefined && <>, if its account has that much left</>}
       {held}.
     </>
   );
@@ -131,7 +131,7 @@ function Answer({ of: key }: { of: Key }) {
 
 /** A key without an end has no line. */
 function Spent({ of: key }: { of: Key }) {
-  const { all, used, left } = purseOf(key);
+  const { all, used, left } = balanceOf(key);
   if (all === null || all <= 0) return null;
   const text = (value: number | null): string => amountText(key, value, true);
   const texts = { used: text(used), held: text(key.reserved), left: text(left) };
@@ -142,7 +142,7 @@ function limitsText({ rpm_limit: requests, tpm_limit: tokens, parallel_limit: pa
   const limits = [
     requests !== null && `${count(requests)} requests per minute`,
     tokens !== null && `${count(tokens)} tokens per minute`,
-    parallel !== null && `${count(parallel)} at a time`,
+    parallel !== null && `${count(parallel)} parallel requests`,
   ].filter((limit) => limit !== false);
   return limits.length === 0 ? 'none' : limits.join(', ');
 }
@@ -179,7 +179,7 @@ function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void })
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={() => open('rotate')}>Rotate the secret…</Menu.Item>
-          <Menu.Item onClick={() => open('account')}>Put it under an account…</Menu.Item>
+          <Menu.Item onClick={() => open('account')}>Move it to an account…</Menu.Item>
           <Menu.Item color="red" onClick={() => open('revoke')}>
             Revoke the key…
           </Menu.Item>

@@ -12,7 +12,7 @@ import { Empty, Failure, Page } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time, Tokens } from '../../ui/values.tsx';
 import { CreateKey } from './key-form.tsx';
-import { Amount, KeyStatus, keyName, limitText, purseOf } from './key-words.tsx';
+import { Amount, balanceOf, KeyStatus, keyName, limitText } from './key-format.tsx';
 import css from './keys.module.css';
 import { NewSecret } from './secret.tsx';
 
@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<Key>[] = [
   {
     id: 'remaining',
     header: 'Left',
-    value: (key) => purseOf(key).left,
+    value: (key) => balanceOf(key).left,
     cell: (key) => <Left of={key} />,
     right: true,
   },
@@ -100,7 +100,7 @@ const COLUMNS: readonly Column<Key>[] = [
 ];
 
 function Left({ of }: { of: Key }) {
-  const { left } = purseOf(of);
+  const { left } = balanceOf(of);
   if (left === null && of.account !== undefined) return <span className="muted">its account</span>;
   return (
     <>

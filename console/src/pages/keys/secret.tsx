@@ -3,7 +3,7 @@ import { Button, CopyButton, Modal } from '@mantine/core';
 import { Link } from 'wouter';
 import { type CreatedKey, useKey } from '../../api/queries.ts';
 import { IconCheck, IconCopy } from '../../ui/icons.tsx';
-import { amountText, keyName } from './key-words.tsx';
+import { amountText, keyName } from './key-format.tsx';
 import css from './secret.module.css';
 import { Snippets } from './snippets.tsx';
 
@@ -19,7 +19,7 @@ export function NewSecret({ created, close }: { created: CreatedKey; close: () =
       title={`The secret of ${keyName(key)}`}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <p className={css.text}>Copy it now. It is shown this once: the gateway keeps only a digest of it.</p>
+      <p className={css.text}>Copy it now. It is shown only once: the gateway stores a digest.</p>
       <div className={css.secret}>
         <code data-testid="secret">{secret}</code>
         <CopyButton value={secret}>

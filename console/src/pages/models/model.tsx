@@ -10,7 +10,7 @@ import { Loading } from '../../ui/loading.tsx';
 import { Empty, Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Badge, Dot } from '../../ui/values.tsx';
-import { marginText, priceText, sourceText, usd } from './model-words.tsx';
+import { marginText, priceText, sourceText, usd } from './model-format.tsx';
 
 const BACK = { href: '/models', label: 'Models' };
 
@@ -29,7 +29,7 @@ export function ModelPage({ id }: { id: string }) {
       <Page title={id} back={BACK}>
         {models.isPending && <Loading />}
         <Failure error={models.error} retry={() => void models.refetch()} />
-        {models.data && <Empty title="There is no such model">It may have been taken out of the configuration.</Empty>}
+        {models.data && <Empty title="Model not found">It may have been removed from the configuration.</Empty>}
       </Page>
     );
   }
@@ -65,7 +65,7 @@ export function ModelPage({ id }: { id: string }) {
         items={[
           ['Id', <code key="id">{model.id}</code>],
           ['Context window', limitText(model.context_window)],
-          ['Largest output', limitText(model.max_output_tokens)],
+          ['Maximum output', limitText(model.max_output_tokens)],
           ['Scope', model.provider],
           ['Listed without a key', model.public ? 'yes' : 'no'],
           ['Can do', can.map(([name]) => name.replaceAll('_', ' ')).join(', ')],
@@ -102,7 +102,7 @@ function limitText(limit: Model['context_window']): string {
 
 const COLUMNS: readonly Column<ServedBy>[] = [
   { id: 'provider', header: 'Provider', value: ({ target }) => target.provider },
-  { id: 'model', header: 'Its name there', value: ({ target }) => target.upstream_model },
+  { id: 'model', header: 'Upstream model', value: ({ target }) => target.upstream_model },
   {
     id: 'format',
     header: 'Format',
@@ -145,7 +145,7 @@ function Circuit({
   of: Target;
 }) {
   if (circuit === 'open') return <Dot tone="bad">open, tried again in {milliseconds(probe)}</Dot>;
-  if (circuit === 'due') return <Dot tone="warn">open, the next call tries it</Dot>;
+  if (circuit === 'due') return <Dot tone="warn">open; the next call is a probe</Dot>;
   if (cooling > 0) return <Dot tone="warn">cools down for {milliseconds(cooling)}</Dot>;
   if (keys > 0) return <Dot tone="warn">open for {count(keys)} keys alone</Dot>;
   return <Dot tone="ok">closed</Dot>;

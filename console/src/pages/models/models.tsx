@@ -6,8 +6,8 @@ import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Dot } from '../../ui/values.tsx';
+import { Health, Limit, marginText, priceText, restText } from './model-format.tsx';
 import { modelHref } from './model-href.ts';
-import { Health, Limit, marginText, priceText, restText } from './model-words.tsx';
 
 const MODEL_COLUMNS: readonly Column<Model>[] = [
   {
@@ -41,7 +41,7 @@ const MODEL_COLUMNS: readonly Column<Model>[] = [
   },
   {
     id: 'output',
-    header: 'Largest output',
+    header: 'Maximum output',
     value: ({ max_output_tokens }) => max_output_tokens.value,
     cell: ({ max_output_tokens }) => <Limit of={max_output_tokens} />,
     right: true,

@@ -192,7 +192,7 @@ const TIMES_FROM = 10;
 function change(now: number, before: number): string {
   if (now / before >= TIMES_FROM) return `${count(Math.round(now / before))} times as much as`;
   const percentage = Math.round(Math.abs(now / before - 1) * 100);
-  if (percentage === 0) return 'no more and no less than';
+  if (percentage === 0) return 'the same as';
   return `${count(percentage)} % ${now > before ? 'more' : 'less'} than`;
 }
 
@@ -216,7 +216,7 @@ function Headline({ now, before, since }: { now: UsageFigures; before: UsageFigu
       >
         {now.provider_cost !== null &&
           now.margin !== null &&
-          `Providers ask ${shortCredits(nanosOf(now.provider_cost))}; margin ${shortCredits(nanosOf(now.margin))}`}
+          `Provider cost ${shortCredits(nanosOf(now.provider_cost))}; margin ${shortCredits(nanosOf(now.margin))}`}
       </Figure>
       <Figure
         name="Requests"

@@ -5,7 +5,7 @@ import { call } from '../../api/client.ts';
 import { milliseconds } from '../../ui/format.ts';
 import { Failure } from '../../ui/page.tsx';
 import { Dot } from '../../ui/values.tsx';
-import { amountOf, tokensOf, words } from '../requests/request-words.tsx';
+import { amountOf, tokensOf, words } from '../requests/request-format.tsx';
 import css from './playground.module.css';
 
 export interface Run {

@@ -37,10 +37,10 @@ export type Body = Readonly<Record<string, unknown>>;
 /** A text where something cannot be sent, and says why. */
 export function bodyOf(draft: Draft, model: string): Body | string {
   const tools = draft.tools.trim() === '' ? undefined : parsed(draft.tools);
-  if (tools !== undefined && !Array.isArray(tools)) return 'Tools must be a JSON array, as the format has it.';
+  if (tools !== undefined && !Array.isArray(tools)) return 'Tools must be a JSON array in the chosen format.';
   const limit = number(draft.maxTokens);
   const temperature = number(draft.temperature);
-  if (limit === null) return 'The most output must be a whole number of tokens.';
+  if (limit === null) return 'The maximum output must be a whole number of tokens.';
   if (temperature === null) return 'The temperature must be a number.';
   const shared = {
     ...(temperature !== undefined && { temperature }),

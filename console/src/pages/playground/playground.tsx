@@ -196,7 +196,7 @@ function Setup({
       />
       <SimpleGrid cols={2} spacing="sm">
         <TextInput
-          label="Most output"
+          label="Maximum output"
           inputMode="numeric"
           placeholder="model’s own"
           value={draft.maxTokens}
@@ -217,7 +217,7 @@ function Setup({
         <div className={css.setup}>
           <Textarea
             label="Tools"
-            description="A JSON array, as the format has it."
+            description="A JSON array in the chosen format."
             autosize
             minRows={3}
             maxRows={12}
@@ -227,7 +227,7 @@ function Setup({
           />
           <PasswordInput
             label="Another key"
-            description="Spends from it instead of the playground’s own, with its limits. It is not kept."
+            description="Used instead of the playground’s own key, with its limits. It is not stored."
             placeholder="An API key"
             autoComplete="off"
             maxLength={200}
@@ -243,7 +243,7 @@ function Setup({
 function Images({ draft, set, onProblem }: Part & { onProblem: (problem: string | null) => void }) {
   const add = (files: readonly File[]): void => {
     if (files.some(({ size }) => size > IMAGE_BYTES_MAX)) {
-      onProblem('An image may have 5 MB.');
+      onProblem('An image can have up to 5 MB.');
       return;
     }
     onProblem(null);

@@ -15,7 +15,7 @@ export function Content({ id }: { id: string }) {
   return (
     <Section
       title="Prompt and answer"
-      note="Kept only for keys that are captured."
+      note="Kept only for keys with capturing turned on."
       actions={
         <Button variant="default" size="compact-sm" loading={read.isPending} onClick={() => read.mutate()}>
           Show them
@@ -23,13 +23,13 @@ export function Content({ id }: { id: string }) {
       }
     >
       {isMissing(read.error) ? (
-        <p className="muted">Nothing of this request was captured.</p>
+        <p className="muted">The content of this request was not captured.</p>
       ) : (
         <Failure error={read.error} />
       )}
       {read.data && (
         <>
-          {read.data.cut && <p className="muted">One of them was longer than a mebibyte and is not whole.</p>}
+          {read.data.cut && <p className="muted">One of them was longer than a mebibyte and is truncated.</p>}
           <Code label="Request" text={read.data.request} />
           <Code label="Answer" text={read.data.response} />
         </>

@@ -6,7 +6,7 @@ import { useSession } from '../../api/session.tsx';
 import { count, decimalsOf, exactCredits } from '../../ui/format.ts';
 import { Section } from '../../ui/page.tsx';
 import { Refund } from './refund.tsx';
-import { tokensOf } from './request-words.tsx';
+import { tokensOf } from './request-format.tsx';
 import css from './requests.module.css';
 
 const CLASSES = [
@@ -93,7 +93,7 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
         <tfoot>
           <Sum name="All" tokens={tokensOf(request)} nanos={cost} priced={prices !== null} text={credits} />
           {provider !== null && (
-            <Sum name="Provider asks" tokens={null} nanos={provider} priced={prices !== null} text={credits} />
+            <Sum name="Provider cost" tokens={null} nanos={provider} priced={prices !== null} text={credits} />
           )}
           {cost !== null && provider !== null && (
             <Sum

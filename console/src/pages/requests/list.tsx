@@ -18,11 +18,11 @@ import { Chips, SearchBox, useFilters } from '../../ui/filters.tsx';
 import { count, milliseconds, percent, plural } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page } from '../../ui/page.tsx';
-import { OFFERED, useSought } from '../../ui/sought.ts';
+import { OFFERED, useSearch } from '../../ui/search.ts';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
 import { AccountSelect } from '../accounts/account-select.tsx';
-import { Outcome, outcomeText, providerOf, tokensOf } from './request-words.tsx';
+import { Outcome, outcomeText, providerOf, tokensOf } from './request-format.tsx';
 import css from './requests.module.css';
 
 const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
@@ -131,12 +131,12 @@ export function RequestsPage() {
   const { live: liveText, ...filters } = all;
   const live = liveText !== undefined;
   const [, navigate] = useLocation();
-  const [sought, setSought] = useState('');
+  const [search, setSearch] = useState('');
   const stored = useRequests(filters);
   const empty = stored.data?.pages[0]?.data.length === 0;
   const chosen = useKey(filters.key ?? '', 60_000, filters.key !== undefined).data;
-  const keySearch = useSought(nameOf(chosen));
-  const keys = useFoundKeys(keySearch.sought, OFFERED, keySearch.opened || empty);
+  const keySearch = useSearch(nameOf(chosen));
+  const keys = useFoundKeys(keySearch.query, OFFERED, keySearch.opened || empty);
   const accountId = filters.account === NO_ACCOUNT ? undefined : filters.account;
   const account = useAccount(accountId ?? '', 60_000, accountId !== undefined).data;
   const hasAccounts = useHasAccounts();
@@ -151,7 +151,7 @@ export function RequestsPage() {
   const fresh = useMemo(() => new Set(arrived.map(({ id }) => id)), [arrived]);
   const filtered = Object.keys(filters).length > 0;
   const find = (text: string): void => {
-    setSought(text);
+    setSearch(text);
     const id = text.trim();
     if (/^req_[0-9a-z]{8,}$/i.test(id)) navigate(`/requests/${id}`);
     else if (id !== '') {
@@ -205,7 +205,7 @@ export function RequestsPage() {
           more={nextPage(stored)}
           tools={
             <>
-              <SearchBox value={sought} onChange={find} placeholder="Request id, client’s id, or model" />
+              <SearchBox value={search} onChange={find} placeholder="Request id, client’s id, or model" />
               <Select
                 size="xs"
                 w={120}
@@ -259,7 +259,7 @@ export function RequestsPage() {
         />
       )}
       {stored.data !== undefined && rows.length === 0 && filtered && (
-        <p className={css.none}>No request fits these filters.</p>
+        <p className={css.none}>No request matches these filters.</p>
       )}
     </Page>
   );
@@ -298,7 +298,7 @@ function Answer({ rows, more }: { rows: readonly LoggedRequest[]; more: boolean 
 function NoRequests({ baseUrl, live }: { baseUrl: string | undefined; live: boolean }) {
   return (
     <Empty title={live ? 'Waiting for requests…' : 'No requests yet'}>
-      <p>Every request with a valid key appears here, whatever became of it. Send one:</p>
+      <p>Every request with a valid key appears here, whatever its outcome. Send one:</p>
       <div className={css.paste}>
         <Code
           label="A first request"

@@ -21,7 +21,7 @@ export function Refund({ of: request, close }: { of: LoggedRequest; close: () =>
         body: { reason: reason.trim(), entry_id: entryId, ...(amount.trim() !== '' && { amount: amount.trim() }) },
       }),
     onSuccess: (done) => {
-      toast(`${exactCredits(nanosOf(done.amount))} credits given back`);
+      toast(`${exactCredits(nanosOf(done.amount))} credits refunded`);
       close();
     },
   });
@@ -34,7 +34,7 @@ export function Refund({ of: request, close }: { of: LoggedRequest; close: () =>
       </Text>
       <TextInput
         label="Amount"
-        placeholder="all that is left of the charge"
+        placeholder="the rest of the charge"
         inputMode="decimal"
         rightSection={<span className="muted">credits</span>}
         rightSectionWidth={64}

@@ -8,7 +8,7 @@ import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { Id, Time } from '../../ui/values.tsx';
 import { Content } from './content.tsx';
 import { Cost } from './cost.tsx';
-import { Outcome, sentence, toneOf, words } from './request-words.tsx';
+import { Outcome, sentence, toneOf, words } from './request-format.tsx';
 import css from './requests.module.css';
 import { Timeline } from './timeline.tsx';
 
@@ -81,14 +81,14 @@ export function RequestPage({ id }: { id: string }) {
       </div>
       <Content id={request.id} />
       <Section
-        title="The whole story"
+        title="Full explanation"
         note={
           <>
             As <code>gateway requests show</code> prints it.
           </>
         }
       >
-        <Code label="The whole story" text={explanation.join('\n')} />
+        <Code label="Full explanation" text={explanation.join('\n')} />
       </Section>
     </Page>
   );

@@ -1,7 +1,7 @@
 /** A request as a picture: what happened when, on one time axis. */
 import type { Attempt, LoggedRequest } from '../../api/requests.ts';
 import { milliseconds } from '../../ui/format.ts';
-import { amountOf, words } from './request-words.tsx';
+import { amountOf, words } from './request-format.tsx';
 import css from './requests.module.css';
 
 interface Lane {

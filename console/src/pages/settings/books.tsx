@@ -21,7 +21,7 @@ export function Books() {
   return (
     <Section
       title="Audit"
-      note={`Every balance, computed again from its entries.${often}`}
+      note={`Recomputes every balance from its entries.${often}`}
       actions={
         <Button variant="default" loading={audit.isPending} onClick={() => audit.mutate()}>
           Run the audit
@@ -31,8 +31,10 @@ export function Books() {
       <Failure error={audit.error ?? known.error} />
       {report && (
         <Text size="sm">
-          <Dot tone={report.ok ? 'ok' : 'bad'}>{report.ok ? 'The books add up' : 'The books do not add up'}</Dot>:{' '}
-          {plural(report.keys, 'key')}, {count(report.entries)} entries, {plural(report.live_holds, 'live hold')},{' '}
+          <Dot tone={report.ok ? 'ok' : 'bad'}>
+            {report.ok ? 'All balances match their entries' : 'Balances do not match their entries'}
+          </Dot>
+          : {plural(report.keys, 'key')}, {count(report.entries)} entries, {plural(report.live_holds, 'live hold')},{' '}
           {plural(report.flagged, 'charge')} to look at. <Time at={report.at} />
         </Text>
       )}

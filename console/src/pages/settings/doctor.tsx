@@ -48,7 +48,7 @@ function Findings({ report }: { report: Report }) {
     <div role="status">
       <p className={css.verdict}>
         {report.ok ? (
-          <Dot tone="ok">Everything is in order</Dot>
+          <Dot tone="ok">No problems found</Dot>
         ) : (
           <Dot tone="bad">{plural(report.to_do.length, 'thing')} to do</Dot>
         )}

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
   {
     id: 'from',
-    header: 'Read from',
+    header: 'Source',
     value: ({ from }) => from,
     cell: ({ from }) => <Badge>{from}</Badge>,
     minor: true,

@@ -93,7 +93,7 @@ function AddOperator({ close }: { close: () => void }) {
     >
       {add.data ? (
         <Stack gap="md">
-          <Text size="sm">Give it to them now. It is shown this once, and signs in here and at the command line.</Text>
+          <Text size="sm">Give it to them now. It is shown only once, and signs in here and on the command line.</Text>
           <Code label="Operator token" text={add.data.token} />
           <Group justify="flex-end">
             <Button onClick={close}>I have copied it</Button>

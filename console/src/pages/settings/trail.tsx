@@ -1,4 +1,4 @@
-/** Who did what, refused attempts too. */
+/** Who did what, including refused attempts. */
 import { useMemo } from 'react';
 import { type TrailEntry, useAuditTrail } from '../../api/admin.ts';
 import { nextPage } from '../../api/pages.ts';
@@ -12,7 +12,7 @@ const TRAIL_COLUMNS: readonly Column<TrailEntry>[] = [
   { id: 'action', header: 'What', value: (entry) => entry.action, cell: (entry) => <code>{entry.action}</code> },
   {
     id: 'target',
-    header: 'On',
+    header: 'Target',
     value: (entry) => entry.target,
     cell: (entry) => entry.target !== null && <Id value={entry.target} />,
     minor: true,
@@ -33,7 +33,7 @@ const TRAIL_COLUMNS: readonly Column<TrailEntry>[] = [
     cell: (entry) => <span title={changeText(entry)}>{changeText(entry)}</span>,
     minor: true,
   },
-  { id: 'via', header: 'Through', value: (entry) => entry.actor?.via ?? null, minor: true, hidden: true },
+  { id: 'via', header: 'Signed in by', value: (entry) => entry.actor?.via ?? null, minor: true, hidden: true },
   { id: 'address', header: 'From', value: (entry) => entry.address, minor: true, hidden: true },
 ];
 
@@ -47,7 +47,7 @@ export function Trail() {
   const trail = useAuditTrail(true);
   const rows = useMemo(() => trail.data?.pages.flatMap((page) => page.data) ?? [], [trail.data]);
   return (
-    <Section title="Audit trail" note="Who did what, refused attempts too.">
+    <Section title="Audit trail" note="Who did what, including refused attempts.">
       <Failure error={trail.error} retry={() => void trail.refetch()} />
       <DataTable
         name="Audit trail"

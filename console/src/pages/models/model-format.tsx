@@ -27,7 +27,7 @@ export function marginText({ markup }: Model): string | null {
 type Origin = Pick<Model['context_window'], 'source' | 'from' | 'date'>;
 
 export function sourceText({ source, from, date }: Origin): string {
-  if (source === 'assumed') return from === 'unknown' ? 'nobody says' : 'a guess: nobody says';
+  if (source === 'assumed') return from === 'unknown' ? 'nobody says' : 'a guess: no source states it';
   return date === null ? from : `${from}, ${date}`;
 }
 
@@ -46,7 +46,7 @@ export function restText({ cooling_ms: cooling, credentials_cooling: resting, ta
   const open = targets.filter(({ circuit }) => circuit !== 'closed').length;
   const cool = targets.filter(({ cooling_ms }) => cooling_ms > 0).length;
   const reasons = [
-    cooling > 0 && `every credential rests for ${milliseconds(cooling)}`,
+    cooling > 0 && `every credential cools down for ${milliseconds(cooling)}`,
     cooling === 0 && resting > 0 && `${plural(resting, 'credential')} rest`,
     open > 0 && `the circuit of ${plural(open, 'target')} is open`,
     cool > 0 && `${plural(cool, 'target')} cool down`,

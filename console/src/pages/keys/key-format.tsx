@@ -26,7 +26,7 @@ export function Amount({ of, value }: { of: Key; value: number | null }) {
 }
 
 /** A credit key of an account has no balance of its own: a cap at most. */
-export function purseOf(key: Key): {
+export function balanceOf(key: Key): {
   readonly all: number | null;
   readonly used: number;
   /** Null where nothing of its own limits it. */
@@ -54,7 +54,7 @@ export const PERIODS: Readonly<Record<string, string>> = {
   day: 'per day',
   week: 'per week',
   month: 'per month',
-  none: 'in all',
+  none: 'in total',
 };
 
 export function limitText(key: Key): string | null {

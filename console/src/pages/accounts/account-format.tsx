@@ -25,5 +25,5 @@ export function capText({ credit_cap: credits, token_cap: tokens }: Account): st
 }
 
 function periodText(period: string): string {
-  return period === 'none' ? 'in all' : `per ${period}`;
+  return period === 'none' ? 'in total' : `per ${period}`;
 }

@@ -6,11 +6,11 @@ import { useState } from 'react';
 export const OFFERED = 50;
 
 /** `chosen`: the label of what is chosen, which the field shows as if it were typed. */
-export function useSought(chosen: string | undefined) {
+export function useSearch(chosen: string | undefined) {
   const [text, setText] = useState('');
   const [opened, setOpened] = useState(false);
   return {
-    sought: text === chosen ? '' : text.trim(),
+    query: text === chosen ? '' : text.trim(),
     /** Whether anybody wants to choose. */
     opened,
     select: {
