@@ -1,6 +1,7 @@
 /** Which rollups answer a usage report, and the parts of its SQL that both dialects have in common. */
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import type { UsageDimension, UsageGroup, UsageQuery } from '../core/usage-report.ts';
+import { integerOrNull, type Row, textOrNull } from '../storage/columns.ts';
 
 export interface UsageSource {
   readonly table: 'usage_hours' | 'usage_key_hours' | 'usage_key_days' | 'usage_account_days';
@@ -104,6 +105,14 @@ export function groupOf({ by, filter, keys, sinceMs, untilMs }: UsageQuery, plac
     if (wanted !== undefined && values[name as UsageDimension] !== wanted) return null;
   }
   return by.map((dimension) => values[dimension]);
+}
+
+/** Of a row of a report, which has its dimensions as the columns `d0`, `d1` and so on. */
+export function groupFrom({ by }: UsageQuery, row: Row): UsageGroup {
+  return by.map((dimension, index) => {
+    const column = `d${index}`;
+    return dimension === 'day' || dimension === 'hour' ? integerOrNull(row, column) : textOrNull(row, column);
+  });
 }
 
 export function hourOf(atMs: number): number {

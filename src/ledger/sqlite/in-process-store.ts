@@ -209,7 +209,7 @@ class InProcessStore implements Store {
     while (this.#pause !== null) await this.#pause;
     if (this.#broken !== null) throw this.#broken;
     const rolled = this.#tryEngine(() => this.#engine.addToRollups(step));
-    this.#committed(step.hours.length + step.keyHours.length + step.keyDays.length + step.accountDays.length);
+    this.#committed(step.rows.length + step.accountDays.length);
     return rolled;
   }
 

@@ -1,7 +1,7 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
 import { USAGE_SUMS, type UsageOutcome, type UsageQuery, type UsageSums } from '../../core/usage-report.ts';
-import { integer, type Row, text } from '../../storage/columns.ts';
-import { dimensionColumn, filterColumns, isByKey, sourcesOf, TAIL_MAX } from '../sources.ts';
+import { type Row, text } from '../../storage/columns.ts';
+import { dimensionColumn, filterColumns, groupFrom, isByKey, sourcesOf, TAIL_MAX } from '../sources.ts';
 import { UsageFold } from '../tally.ts';
 import { inOrder, rankedDimensions, ranksGroups, TopGroups } from '../top.ts';
 import type { Query } from './connection.ts';
@@ -95,7 +95,7 @@ function grouped(
 ): Statement {
   const values: Given[] = [];
   const given: Name = (value) => `$${values.push(value)}`;
-  const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS g${index}, `);
+  const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS d${index}, `);
   const source = from(given);
   const filters = filterColumns(query).map(([column, value]) => `${column} = ${given(value)}`);
   if (query.keys !== undefined) filters.push(`r.key_id = ANY (${given([...query.keys])})`);
@@ -111,14 +111,6 @@ function grouped(
       LIMIT ${given(query.rowsMax + 1)}`,
     values,
   };
-}
-
-function groupFrom({ by }: UsageQuery, row: Row): readonly (string | number | null)[] {
-  return by.map((dimension, index) => {
-    const column = `g${index}`;
-    if (row[column] === null) return null;
-    return dimension === 'day' || dimension === 'hour' ? integer(row, column) : text(row, column);
-  });
 }
 
 /** An array of numbers as PostgreSQL writes it; nothing counts as 0. */

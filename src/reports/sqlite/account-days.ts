@@ -4,19 +4,15 @@
  * rollup are built from the other one, the newest first. Both are read in the background, and added in short transactions.
  */
 import { DAY_MS } from '../../core/time.ts';
-import { USAGE_SUMS, type UsageSums } from '../../core/usage-report.ts';
-import { integer, type Row, text, textOrNull } from '../../storage/columns.ts';
-import { UsageTally } from '../tally.ts';
+import { USAGE_SUMS } from '../../core/usage-report.ts';
+import { integer, text, textOrNull } from '../../storage/columns.ts';
 import type { ColdStatements } from './statements.ts';
-import { addStatement, SUMS_OF_GROUP, sumsFrom } from './sums.ts';
-import { packTimes } from './time-counts.ts';
+import { addStatement, type Figures, figuresFrom, SUMS_OF_GROUP, valuesOf } from './sums.ts';
 
-export interface AccountDay {
+export interface AccountDay extends Figures {
   readonly startMs: number;
   /** Empty for keys without an account. */
   readonly accountId: string;
-  readonly sums: UsageSums;
-  readonly times: Uint8Array;
 }
 
 /** What a key was charged by day, and the accounts between which it has moved. */
@@ -91,7 +87,9 @@ export function readMovedKey(sql: ColdStatements): MovedKey | null {
     FROM usage_moved_keys m JOIN keys k ON k.id = m.key_id LIMIT 1`).get();
   if (row === undefined) return null;
   const keyId = text(row, 'key_id');
-  const days = sql(DAYS_OF_KEY).all(keyId).map(figuresOfDay);
+  const days = sql(DAYS_OF_KEY)
+    .all(keyId)
+    .map((day) => ({ ...figuresFrom(day), startMs: integer(day, 'start_ms') }));
   return { keyId, fromId: text(row, 'from_id'), toId: text(row, 'to_id'), days };
 }
 
@@ -104,12 +102,12 @@ export function readBuiltDay(sql: ColdStatements, { fromMs, upToId }: AccountDay
   const found = sql(ACCOUNTS_OF_DAY).all(startMs, upToId, BUILD_MAX + 1);
   const rows = found
     .slice(0, BUILD_MAX)
-    .map((account) => ({ ...figuresOf(account), startMs, accountId: text(account, 'account_id') }));
+    .map((account) => ({ ...figuresFrom(account), startMs, accountId: text(account, 'account_id') }));
   return { startMs, afterId: upToId, rows, more: found.length > BUILD_MAX };
 }
 
 /** After an addition that this rollup does not have: it is built anew, a day at a time. */
-export function startAnew(sql: ColdStatements): void {
+export function resetRollup(sql: ColdStatements): void {
   sql('DELETE FROM usage_moved_keys').run();
   sql(`UPDATE usage_account_watermark SET version = (SELECT version FROM usage_watermark), account_id = NULL,
     from_ms = coalesce((SELECT max(start_ms) + ${DAY_MS} FROM usage_key_days), 0)`).run();
@@ -127,9 +125,9 @@ export function isStillThere(sql: ColdStatements, { keyId, toId }: MovedKey): bo
 
 export function moveAlong(sql: ColdStatements, state: AccountDaysState, { keyId, fromId, toId, days }: MovedKey): void {
   for (const day of days) {
-    const { startMs, sums, times } = day;
+    const { startMs } = day;
     if (has(state, { startMs, accountId: fromId })) {
-      sql(TAKE).run(...USAGE_SUMS.map((name) => sums[name]), times, startMs, fromId);
+      sql(TAKE).run(...valuesOf(day), startMs, fromId);
       sql('DELETE FROM usage_account_days WHERE start_ms = ? AND account_id = ? AND charges = 0').run(startMs, fromId);
     }
     const moved = { ...day, accountId: toId };
@@ -158,16 +156,6 @@ function has({ fromMs, upToId }: AccountDaysState, { startMs, accountId }: Pick<
   return startMs >= fromMs || (startMs === fromMs - DAY_MS && upToId !== null && accountId <= upToId);
 }
 
-function add(sql: ColdStatements, { startMs, accountId, sums, times }: AccountDay): void {
-  sql(ADD).run(startMs, accountId, ...USAGE_SUMS.map((name) => sums[name]), times);
-}
-
-function figuresOfDay(row: Row): Omit<AccountDay, 'accountId'> {
-  return { ...figuresOf(row), startMs: integer(row, 'start_ms') };
-}
-
-function figuresOf(row: Row): Pick<AccountDay, 'sums' | 'times'> {
-  const tally = new UsageTally();
-  tally.add(sumsFrom(row), JSON.parse(text(row, 'times')) as number[]);
-  return { sums: tally.saturated(), times: packTimes(tally.times) };
+function add(sql: ColdStatements, day: AccountDay): void {
+  sql(ADD).run(day.startMs, day.accountId, ...valuesOf(day));
 }

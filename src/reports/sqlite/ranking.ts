@@ -1,9 +1,9 @@
 /** Which groups of a usage report have the most: the first of the rollups, with the charges that they do not count yet. */
 import type { UsageGroup, UsageOrder, UsageQuery } from '../../core/usage-report.ts';
-import { groupOf, namesKeys } from '../sources.ts';
+import { groupFrom, groupOf, namesKeys } from '../sources.ts';
 import { inOrder, ORDER_SUMS, type RankedGroup, TopGroups } from '../top.ts';
 import { readWatermark, type Tallied } from './rollup.ts';
-import { groupFrom, list, rollupQuery } from './rollup-query.ts';
+import { list, rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
 
 export function topGroups(

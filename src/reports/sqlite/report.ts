@@ -1,12 +1,12 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
 import { USAGE_SUMS, type UsageOutcome, type UsageQuery } from '../../core/usage-report.ts';
 import { integer, text } from '../../storage/columns.ts';
-import { groupOf, TAIL_MAX } from '../sources.ts';
+import { groupFrom, groupOf, TAIL_MAX } from '../sources.ts';
 import { UsageFold } from '../tally.ts';
 import { rankedDimensions, ranksGroups, type TopGroups } from '../top.ts';
 import { topGroups } from './ranking.ts';
 import type { Tallied } from './rollup.ts';
-import { groupFrom, rollupQuery } from './rollup-query.ts';
+import { rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
 import { SUMS_OF_GROUP, sumsFrom } from './sums.ts';
 import { UsageTail } from './tail.ts';

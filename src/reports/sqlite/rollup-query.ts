@@ -1,6 +1,6 @@
 /** The SQL of a usage report: which rollups it reads, and what of them. */
 import type { UsageDimension, UsageQuery } from '../../core/usage-report.ts';
-import { integer, type Row } from '../../storage/columns.ts';
+import { integer } from '../../storage/columns.ts';
 import {
   dimensionColumn,
   filterColumns,
@@ -125,11 +125,4 @@ function fewKeys({ filter, keys }: UsageQuery, ranked: readonly string[] | undef
 
 export function list(values: Iterable<string | number>): string {
   return JSON.stringify([...values]);
-}
-
-export function groupFrom({ by }: UsageQuery, row: Row): readonly (string | number | null)[] {
-  return by.map((_, index) => {
-    const value = row[`d${index}`];
-    return typeof value === 'bigint' ? Number(value) : typeof value === 'string' ? value : null;
-  });
 }

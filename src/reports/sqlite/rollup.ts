@@ -3,7 +3,7 @@
  * writing anything, which another thread can do; adding it is a few rows in one short transaction, together with the
  * watermark. So each charge is added once, whatever ends the process.
  */
-import { type RolledUp, USAGE_SUMS, type UsageSums } from '../../core/usage-report.ts';
+import type { RolledUp, UsageSums } from '../../core/usage-report.ts';
 import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
 import { dayOf, hourOf, type UsagePlace } from '../sources.ts';
 import { UsageTally } from '../tally.ts';
@@ -18,11 +18,10 @@ import {
   readAccountDays,
   readBuiltDay,
   readMovedKey,
-  startAnew,
+  resetRollup,
 } from './account-days.ts';
 import type { ColdStatements } from './statements.ts';
-import { addStatement } from './sums.ts';
-import { packTimes } from './time-counts.ts';
+import { addStatement, type Figures, figuresOf, valuesOf } from './sums.ts';
 
 export interface RollupStep {
   /** The version of the rollups that it was read for; to any other it must not be added. */
@@ -32,26 +31,25 @@ export interface RollupStep {
   readonly unrolledTo: number;
   readonly charges: number;
   readonly more: boolean;
-  readonly hours: readonly RollupRow[];
-  readonly keyHours: readonly RollupRow[];
-  readonly keyDays: readonly RollupRow[];
+  readonly rows: readonly RollupRow[];
   readonly accountDays: readonly AccountDay[];
   /** What the rollup by account needs besides: to begin anew, a key that has moved, or a part of a day that it lacks. */
-  readonly startsAnew: boolean;
+  readonly resets: boolean;
   readonly moved: MovedKey | null;
   readonly built: BuiltDay | null;
 }
 
-export interface RollupRow {
-  readonly startMs: number;
-  /** Empty in the rollup of all keys together. */
-  readonly keyId: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly format: string;
-  readonly sums: UsageSums;
-  readonly times: Uint8Array;
+/** Of one of the rollups by call. */
+interface RollupRow extends Figures {
+  readonly table: keyof typeof ADD;
+  readonly key: readonly (string | number)[];
 }
+
+const ADD = {
+  usage_hours: addStatement('usage_hours', ['start_ms', 'model', 'provider', 'format']),
+  usage_key_hours: addStatement('usage_key_hours', ['start_ms', 'key_id', 'model', 'provider', 'format']),
+  usage_key_days: addStatement('usage_key_days', ['start_ms', 'key_id', 'model', 'provider', 'format']),
+} as const;
 
 /** One charge, with its usage record where it has one. */
 export interface ChargeFact {
@@ -99,22 +97,14 @@ export function readWatermark(sql: ColdStatements): Watermark {
   return { number: integer(row, 'number'), version: integer(row, 'version') };
 }
 
-/** The charges with a usage record behind the watermark, in their order. */
-export function* chargesWithRecord(
+/** The charges that no rollup counts, in their order: those with a usage record behind the watermark, or those without one. */
+export function* chargesBehind(
   sql: ColdStatements,
+  recorded: boolean,
   after: number,
   limit = Number.MAX_SAFE_INTEGER,
 ): Generator<ChargeFact> {
-  for (const row of sql(WITH_RECORD).iterate(after, limit)) yield factOf(row);
-}
-
-/** The charges without a usage record that no rollup counts. */
-export function* chargesWithoutRecord(
-  sql: ColdStatements,
-  after: number,
-  limit = Number.MAX_SAFE_INTEGER,
-): Generator<ChargeFact> {
-  for (const row of sql(WITHOUT_RECORD).iterate(after, limit)) yield factOf(row);
+  for (const row of sql(recorded ? WITH_RECORD : WITHOUT_RECORD).iterate(after, limit)) yield factOf(row);
 }
 
 /** What to add next: up to `limit` charges, as long as they come to no more than `rowsMax` rows. */
@@ -122,10 +112,10 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
   const { number: after, version } = readWatermark(sql);
   const accountsState = readAccountDays(sql);
   const moved = accountsState.current ? readMovedKey(sql) : null;
-  const startsAnew = !accountsState.current;
+  const resets = !accountsState.current;
   const keyHours = new Tallies();
   let charges = 0;
-  let more = startsAnew || moved !== null;
+  let more = resets || moved !== null;
 
   const last = (facts: Iterable<ChargeFact>, from: number): number => {
     let to = from;
@@ -143,8 +133,8 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
   };
   // Whatever the rollup by account needs comes first, in a step of its own: charges are added to it as it is then.
   const first = more;
-  const unrolledTo = first ? 0 : last(chargesWithoutRecord(sql, 0, limit + 1), 0);
-  const number = first ? after : last(chargesWithRecord(sql, after, limit + 1), after);
+  const unrolledTo = first ? 0 : last(chargesBehind(sql, false, 0, limit + 1), 0);
+  const number = first ? after : last(chargesBehind(sql, true, after, limit + 1), after);
   const built = more ? null : readBuiltDay(sql, accountsState);
   // From the finest one, which is a few rows: a charge is looked at once.
   const hours = keyHours.summedUp((place) => ({ ...place, keyId: '' }));
@@ -156,11 +146,17 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
     unrolledTo,
     charges,
     more: more || built !== null,
-    hours: hours.rows(),
-    keyHours: keyHours.rows(),
-    keyDays: keyDays.rows(),
-    accountDays: accountDays.rows().map(({ keyId, ...row }) => ({ ...row, accountId: keyId })),
-    startsAnew,
+    rows: [
+      ...rowsOf('usage_hours', hours),
+      ...rowsOf('usage_key_hours', keyHours),
+      ...rowsOf('usage_key_days', keyDays),
+    ],
+    accountDays: accountDays.all.map(({ place: { startMs, keyId }, tally }) => ({
+      startMs,
+      accountId: keyId,
+      ...figuresOf(tally),
+    })),
+    resets,
     moved,
     built,
   };
@@ -169,8 +165,8 @@ export function readStep(sql: ColdStatements, limit: number, rowsMax = ROWS_MAX)
 /** In the rollup by account: all calls together. */
 const ANY_CALL = { model: '', provider: '', format: '' };
 
-export function hasNothing({ charges, startsAnew, moved, built }: RollupStep): boolean {
-  return charges === 0 && !startsAnew && moved === null && built === null;
+export function hasNothing({ charges, resets, moved, built }: RollupStep): boolean {
+  return charges === 0 && !resets && moved === null && built === null;
 }
 
 /** In the caller's transaction. Nothing is added where something else was since the step was read. */
@@ -184,30 +180,22 @@ export function addToRollups(sql: ColdStatements, step: RollupStep): RolledUp {
   }
   if (step.built !== null) state = addBuiltDay(sql, state, step.built);
   if (step.moved !== null) moveAlong(sql, state, step.moved);
-  addRows(sql, 'usage_hours', step.hours);
-  addRows(sql, 'usage_key_hours', step.keyHours);
-  addRows(sql, 'usage_key_days', step.keyDays);
+  for (const row of step.rows) sql(ADD[row.table]).run(...row.key, ...valuesOf(row));
   addAccountDays(sql, state, step.accountDays);
   sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);
   sql('UPDATE usage_watermark SET number = ?, version = version + 1').run(step.number);
-  if (step.startsAnew) startAnew(sql);
+  if (step.resets) resetRollup(sql);
   else sql('UPDATE usage_account_watermark SET version = (SELECT version FROM usage_watermark)').run();
   return { charges: step.charges, more: step.more };
 }
 
-function addRows(sql: ColdStatements, table: keyof typeof ADD, rows: readonly RollupRow[]): void {
-  const statement = sql(ADD[table]);
-  for (const { startMs, keyId, model, provider, format, sums, times } of rows) {
-    const key = table === 'usage_hours' ? [startMs] : [startMs, keyId];
-    statement.run(...key, model, provider, format, ...USAGE_SUMS.map((name) => sums[name]), times);
-  }
+function rowsOf(table: RollupRow['table'], { all }: Tallies): readonly RollupRow[] {
+  return all.map(({ place: { startMs, keyId, model, provider, format }, tally }) => ({
+    table,
+    key: [startMs, ...(table === 'usage_hours' ? [] : [keyId]), model, provider, format],
+    ...figuresOf(tally),
+  }));
 }
-
-const ADD = {
-  usage_hours: addStatement('usage_hours', ['start_ms', 'model', 'provider', 'format']),
-  usage_key_hours: addStatement('usage_key_hours', ['start_ms', 'key_id', 'model', 'provider', 'format']),
-  usage_key_days: addStatement('usage_key_days', ['start_ms', 'key_id', 'model', 'provider', 'format']),
-} as const;
 
 export interface Tallied {
   readonly place: UsagePlace;
@@ -242,18 +230,6 @@ export class Tallies {
     const summed = new Tallies();
     for (const { place, tally } of this.#tallies.values()) summed.at(coarser(place)).add(tally.sums, tally.times);
     return summed;
-  }
-
-  rows(): readonly RollupRow[] {
-    return this.all.map(({ place: { startMs, keyId, model, provider, format }, tally }) => ({
-      startMs,
-      keyId,
-      model,
-      provider,
-      format,
-      sums: tally.saturated(),
-      times: packTimes(tally.times),
-    }));
   }
 }
 

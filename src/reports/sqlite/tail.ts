@@ -2,14 +2,7 @@
 import type { UsageQuery } from '../../core/usage-report.ts';
 import { text, textOrNull } from '../../storage/columns.ts';
 import { namesKeys, type UsagePlace } from '../sources.ts';
-import {
-  type ChargeFact,
-  chargesWithoutRecord,
-  chargesWithRecord,
-  readWatermark,
-  type Tallied,
-  Tallies,
-} from './rollup.ts';
+import { type ChargeFact, chargesBehind, readWatermark, type Tallied, Tallies } from './rollup.ts';
 import { list } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';
 
@@ -28,8 +21,8 @@ export class UsageTail {
       this.#unrolled = 0;
       this.#tallies = new Tallies();
     }
-    for (const fact of chargesWithRecord(sql, this.#number)) this.#number = this.#add(fact);
-    for (const fact of chargesWithoutRecord(sql, this.#unrolled)) this.#unrolled = this.#add(fact);
+    for (const fact of chargesBehind(sql, true, this.#number)) this.#number = this.#add(fact);
+    for (const fact of chargesBehind(sql, false, this.#unrolled)) this.#unrolled = this.#add(fact);
     return namesKeys(query) ? named(sql, this.#tallies.all) : this.#tallies.all;
   }
 
