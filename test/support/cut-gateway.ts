@@ -6,8 +6,9 @@ import assert from 'node:assert/strict';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import { events } from './requests.ts';
-import { type StartedGateway, startedGateway } from './started-gateway.ts';
-import { ScriptedServer } from './upstreams/scripted.ts';
+import { scriptedScene } from './scripted-gateway.ts';
+import type { StartedGateway } from './started-gateway.ts';
+import type { ScriptedServer } from './upstreams/scripted.ts';
 import { FORMAT_NAMES, SPEECH, UPSTREAM_MODEL } from './upstreams/spoken.ts';
 
 export interface CutGateway extends AsyncDisposable {
@@ -29,37 +30,20 @@ export function dense(bytes: number): string {
 }
 
 export async function cutGateway(settings: object = {}, known: object = {}): Promise<CutGateway> {
-  const provider = await ScriptedServer.start();
-  const common = { kind: 'openai', base_url: `http://127.0.0.1:${provider.port}/v1`, api_key: 'sk-one-secret-0123' };
-  const model = (id: string, providerName: string): object => ({
+  const model = (id: string, provider: string) => ({
     id,
-    targets: [{ provider: providerName, model: UPSTREAM_MODEL }],
-    context_window: 200_000,
+    provider,
     max_output_tokens: OUTPUT_LIMIT,
-    pricing: { input: 1, output: 4 },
     visible_output: true,
     ...known,
   });
-  const config = {
-    providers: {
-      native: { ...common, formats: FORMAT_NAMES },
-      ...Object.fromEntries(FORMAT_NAMES.map((format) => [format, { ...common, formats: [format] }])),
-    },
+  const scene = await scriptedScene({
+    providers: { native: {}, ...Object.fromEntries(FORMAT_NAMES.map((format) => [format, { formats: [format] }])) },
     models: [model(UPSTREAM_MODEL, 'native'), ...FORMAT_NAMES.map((format) => model(`via-${format}`, format))],
-    sandbox: false,
-    routing: { max_attempts: 1 },
-    limits: { drain: 1, count_wait: 300 },
-    ...settings,
-  };
-  const gateway = await startedGateway({ config: JSON.stringify(config) });
-  return {
-    gateway,
-    provider,
-    [Symbol.asyncDispose]: async () => {
-      await gateway[Symbol.asyncDispose]();
-      await provider.close();
-    },
-  };
+    settings: { routing: { max_attempts: 1 }, ...settings },
+  });
+  const { gateway, upstream: provider } = scene;
+  return { gateway, provider, [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose]() };
 }
 
 /** What a stream asks for besides its text. */

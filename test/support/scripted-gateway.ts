@@ -1,6 +1,7 @@
 /** The real gateway in front of upstreams under test, and a client that sees every byte as it arrives. */
 import assert from 'node:assert/strict';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { after } from 'node:test';
 import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
@@ -8,7 +9,7 @@ import type { RequestObserver } from '../../src/core/request-record.ts';
 import { accountWhen, auditClean } from './requests.ts';
 import { type StartedGateway, startedGateway } from './started-gateway.ts';
 import { ScriptedServer } from './upstreams/scripted.ts';
-import { SPEECH, UPSTREAM_MODEL } from './upstreams/spoken.ts';
+import { FORMAT_NAMES, SPEECH, UPSTREAM_MODEL } from './upstreams/spoken.ts';
 
 export interface ConfigParts {
   readonly providers: Readonly<Record<string, object>>;
@@ -25,25 +26,74 @@ export interface ConfigParts {
 /** YAML is a superset of JSON. */
 export function configText(parts: ConfigParts): string {
   const { providers, targets, streams = {}, routing = {}, limits = {} } = parts;
-  return JSON.stringify({
-    providers,
-    models: [
-      {
-        id: 'tested',
-        targets,
-        context_window: 200_000,
-        max_output_tokens: 8_000,
-        pricing: { input: 1, output: 4 },
-        ...parts.model,
-      },
-    ],
-    sandbox: false,
-    streams,
-    routing,
-    // A test that failed midway must not hold up the end of its file; and no count is given up on a busy machine.
-    limits: { drain: 1, count_wait: 300, ...limits },
-    ...parts.settings,
+  const models = [modelOf({ id: 'tested', targets, ...parts.model })];
+  return configOf(providers, models, { streams, routing, limits: { ...LIMITS, ...limits }, ...parts.settings });
+}
+
+/** A test that failed midway must not hold up the end of its file; and no count is given up on a busy machine. */
+const LIMITS = { drain: 1, count_wait: 300 };
+
+function modelOf(parts: object): object {
+  return { context_window: 200_000, max_output_tokens: 8_000, pricing: { input: 1, output: 4 }, ...parts };
+}
+
+function configOf(providers: object, models: readonly object[], settings: object): string {
+  return JSON.stringify({ providers, models, sandbox: false, limits: LIMITS, ...settings });
+}
+
+interface SceneModel {
+  readonly id: string;
+  readonly provider?: string;
+  readonly upstream?: string;
+  readonly [member: string]: unknown;
+}
+
+export interface Scene {
+  /** By their names; what is left out of one is that of a server of OpenAI's kind with every format. */
+  readonly providers: Readonly<Record<string, object>>;
+  /** `provider` stands for the one target of a model, `upstream` for the name of the model there. */
+  readonly models: readonly SceneModel[];
+  /** Further members of the configuration. */
+  readonly settings?: object;
+}
+
+export interface ScriptedScene extends AsyncDisposable {
+  readonly gateway: StartedGateway;
+  readonly upstream: ScriptedServer;
+}
+
+/** A gateway with these providers, all of which are one server that does what the test says. */
+export async function scriptedScene({ providers, models, settings = {} }: Scene): Promise<ScriptedScene> {
+  const upstream = await ScriptedServer.start();
+  const server = { kind: 'openai', base_url: `http://127.0.0.1:${upstream.port}/v1`, api_key: secretOf('one') };
+  const config = configOf(
+    Object.fromEntries(
+      Object.entries(providers).map(([name, parts]) => [name, { ...server, formats: FORMAT_NAMES, ...parts }]),
+    ),
+    models.map(({ provider, upstream: model = UPSTREAM_MODEL, ...parts }) =>
+      modelOf({ ...(provider === undefined ? {} : { targets: [{ provider, model }] }), ...parts }),
+    ),
+    settings,
+  );
+  const gateway = await startedGateway({ config });
+  return {
+    gateway,
+    upstream,
+    [Symbol.asyncDispose]: async () => {
+      await gateway[Symbol.asyncDispose]();
+      await upstream.close();
+    },
+  };
+}
+
+/** The same for all tests of a file: audited and stopped after them. */
+export async function withScene(scene: Scene): Promise<ScriptedScene> {
+  const started = await scriptedScene(scene);
+  after(async () => {
+    await auditClean(started.gateway);
+    await started[Symbol.asyncDispose]();
   });
+  return started;
 }
 
 export interface ScriptedOptions {

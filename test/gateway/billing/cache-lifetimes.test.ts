@@ -1,46 +1,26 @@
 /** Cache writes that live longer than the provider's default have a price of their own, or are refused by name. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { accountWhen, refusal, visit } from '../../support/requests.ts';
-import { ask } from '../../support/scripted-gateway.ts';
-import { withGateway } from '../../support/started-gateway.ts';
-import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
-import { FORMAT_NAMES, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
-
-const upstream = await ScriptedServer.start();
-const gateway = await withGateway({ config: config() });
-after(() => upstream.close());
+import { ask, withScene } from '../../support/scripted-gateway.ts';
+import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
+import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
 
 /** Models `priced-FORMAT` have a price for the longer lifetime, models `bare-FORMAT` have not. */
-function config(): string {
-  const model = (id: string, format: Format, prices: object) => ({
-    id: `${id}-${format}`,
-    targets: [{ provider: `to-${format}`, model: UPSTREAM_MODEL }],
-    context_window: 200_000,
-    max_output_tokens: 8_000,
-    pricing: { input: 1, output: 4, cache_write: 1.25, ...prices },
-  });
-  return JSON.stringify({
-    providers: Object.fromEntries(
-      FORMAT_NAMES.map((format) => [
-        `to-${format}`,
-        {
-          kind: 'openai',
-          base_url: `http://127.0.0.1:${upstream.port}/v1`,
-          api_key: 'sk-test-0123',
-          formats: [format],
-        },
-      ]),
-    ),
-    models: FORMAT_NAMES.flatMap((format) => [
-      model('priced', format, { cache_write_1h: 2 }),
-      model('bare', format, {}),
-    ]),
-    sandbox: false,
-    limits: { drain: 1 },
-  });
-}
+const { gateway, upstream } = await withScene({
+  providers: Object.fromEntries(FORMAT_NAMES.map((format) => [`to-${format}`, { formats: [format] }])),
+  models: FORMAT_NAMES.flatMap((format) =>
+    [
+      { id: 'priced', prices: { cache_write_1h: 2 } },
+      { id: 'bare', prices: {} },
+    ].map(({ id, prices }) => ({
+      id: `${id}-${format}`,
+      provider: `to-${format}`,
+      pricing: { input: 1, output: 4, cache_write: 1.25, ...prices },
+    })),
+  ),
+});
 
 interface Asked {
   readonly param: string;

@@ -3,13 +3,11 @@
  * upstream reports 21 tokens of input and 8 of output for the answer; at 1 and 4 USD per million that is 53,000 billionths.
  */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { accountWhen, auditClean } from '../../support/requests.ts';
-import { ask, ClientStream, configText } from '../../support/scripted-gateway.ts';
-import { withGateway } from '../../support/started-gateway.ts';
-import { ScriptedServer } from '../../support/upstreams/scripted.ts';
-import { SPEECH, spoken, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+import { ask, ClientStream, withScene } from '../../support/scripted-gateway.ts';
+import { SPEECH, spoken } from '../../support/upstreams/spoken.ts';
 
 const ANSWER = 53_000;
 const EDITS = { context_management: { edits: [{ type: 'compact_20260112' }] } };
@@ -21,16 +19,9 @@ const ITERATIONS = [
 /** 1,000 × 1 + 10 × 0.1 + 100 × 4 */
 const COMPACTION = 1_401_000;
 
-const upstream = await ScriptedServer.start();
-after(() => upstream.close());
-const gateway = await withGateway({
-  config: configText({
-    providers: {
-      one: { kind: 'openai', base_url: `http://127.0.0.1:${upstream.port}/v1`, api_key: 'sk', formats: ['messages'] },
-    },
-    targets: [{ provider: 'one', model: UPSTREAM_MODEL }],
-    model: { pricing: { input: 1, output: 4, cache_read: 0.1 } },
-  }),
+const { gateway, upstream } = await withScene({
+  providers: { one: { formats: ['messages'] } },
+  models: [{ id: 'tested', provider: 'one', pricing: { input: 1, output: 4, cache_read: 0.1 } }],
 });
 
 function answering(iterations: unknown): void {

@@ -3,14 +3,13 @@
  * refused by name. The upstream reports 21 tokens of input and 8 of output: 53,000 billionths of a credit.
  */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { accountWhen, auditClean, refusal, visit } from '../../support/requests.ts';
-import { ask } from '../../support/scripted-gateway.ts';
-import { withGateway } from '../../support/started-gateway.ts';
-import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
-import { FORMAT_NAMES, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+import { ask, withScene } from '../../support/scripted-gateway.ts';
+import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
+import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
 
 const PLAIN = 53_000;
 /** 10 USD per thousand calls. */
@@ -21,40 +20,26 @@ const PRICED = [
   ...['file_search', 'code_interpreter', 'image_generation', 'programmatic_tool_calling', 'tool_search', 'shell'],
 ];
 
-const upstream = await ScriptedServer.start();
-const gateway = await withGateway({ config: config() });
-after(() => upstream.close());
-
+const NAMES = FORMAT_NAMES.flatMap((format) => [`priced-${format}`, `bare-${format}`]);
+const PRICES = Object.fromEntries(PRICED.map((type) => [type, { per_1000_calls: 10, max_calls: MAX_CALLS }]));
 /** Models `priced-FORMAT` and `bare-FORMAT`, each on a provider of its own; tools have a price at the first alone. */
-function config(): string {
-  const names = FORMAT_NAMES.flatMap((format) => [`priced-${format}`, `bare-${format}`]);
-  const provider = (name: string) => ({
-    kind: 'openai',
-    base_url: `http://127.0.0.1:${upstream.port}/v1`,
-    api_key: 'sk-test-0123456789',
-    formats: [name.replace(/^.*-/, '')],
-    hosted_tools: name.startsWith('bare')
-      ? {}
-      : Object.fromEntries(PRICED.map((type) => [type, { per_1000_calls: 10, max_calls: MAX_CALLS }])),
-  });
-  const model = (id: string, name: string, upstreamModel: string) => ({
-    id,
-    targets: [{ provider: name, model: upstreamModel }],
-    context_window: 200_000,
-    max_output_tokens: 8_000,
-    pricing: { input: 1, output: 4 },
-  });
-  return JSON.stringify({
-    providers: Object.fromEntries(names.map((name) => [name, provider(name)])),
-    models: [
-      ...names.map((name) => model(name, name, UPSTREAM_MODEL)),
-      ...FORMAT_NAMES.map((format) => model(`adviser-${format}`, `priced-${format}`, 'upstream-adviser')),
-      model('elsewhere', 'bare-messages', 'upstream-elsewhere'),
-    ],
-    sandbox: false,
-    limits: { drain: 1 },
-  });
-}
+const { gateway, upstream } = await withScene({
+  providers: Object.fromEntries(
+    NAMES.map((name) => [
+      name,
+      { formats: [name.replace(/^.*-/, '')], hosted_tools: name.startsWith('bare') ? {} : PRICES },
+    ]),
+  ),
+  models: [
+    ...NAMES.map((name) => ({ id: name, provider: name })),
+    ...FORMAT_NAMES.map((format) => ({
+      id: `adviser-${format}`,
+      provider: `priced-${format}`,
+      upstream: 'upstream-adviser',
+    })),
+    { id: 'elsewhere', provider: 'bare-messages', upstream: 'upstream-elsewhere' },
+  ],
+});
 
 type Members = Readonly<Record<string, unknown>>;
 

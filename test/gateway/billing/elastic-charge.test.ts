@@ -1,49 +1,17 @@
 /** What an elastic hold carries, and that what the client has seen is charged in full as far as the balance goes. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
-import { settled, streamed } from '../../support/scripted-gateway.ts';
-import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
-import { ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { settled, streamed, withScene } from '../../support/scripted-gateway.ts';
 import { SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const INPUT_TOKENS = 21;
 const { opening, text } = SPEECH.chat;
 
-let provider: ScriptedServer;
-let gateway: StartedGateway;
-before(async () => {
-  provider = await ScriptedServer.start();
-  gateway = await startedGateway({
-    config: JSON.stringify({
-      providers: {
-        one: {
-          kind: 'openai',
-          base_url: `http://127.0.0.1:${provider.port}/v1`,
-          api_key: 'sk-one-secret-0123',
-          formats: ['chat'],
-        },
-      },
-      models: [
-        {
-          id: 'tested',
-          targets: [{ provider: 'one', model: UPSTREAM_MODEL }],
-          context_window: 200_000,
-          max_output_tokens: 8_000,
-          pricing: { input: 1, output: 4 },
-          visible_output: true,
-        },
-      ],
-      sandbox: false,
-      holds: 'elastic',
-      routing: { max_attempts: 1 },
-      limits: { drain: 1, count_wait: 300 },
-    }),
-  });
-});
-after(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await provider.close();
+const { gateway, upstream: provider } = await withScene({
+  providers: { one: { formats: ['chat'] } },
+  models: [{ id: 'tested', provider: 'one', visible_output: true }],
+  settings: { holds: 'elastic', routing: { max_attempts: 1 } },
 });
 
 /** The end of a chat stream that reports this much output. */

@@ -3,50 +3,35 @@
  * output; at 1 and 4 USD per million tokens and a mark-up of 1.5 that is 79,500 billionths of a credit.
  */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { accountWhen } from '../../support/requests.ts';
-import { ask, ClientStream, errorOf } from '../../support/scripted-gateway.ts';
-import { withGateway } from '../../support/started-gateway.ts';
-import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
-import { FORMAT_NAMES, SPEECH, spoken, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+import { ask, ClientStream, errorOf, withScene } from '../../support/scripted-gateway.ts';
+import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
+import { FORMAT_NAMES, SPEECH, spoken } from '../../support/upstreams/spoken.ts';
 
 const PLAIN = 79_500;
 /** 10 USD per thousand calls, times the mark-up. */
 const SEARCH = 15_000_000;
 
-const upstream = await ScriptedServer.start();
-const gateway = await withGateway({ config: config() });
-after(() => upstream.close());
-
+const PROVIDER = {
+  markup: 1.5,
+  multipliers: { speed: { fast: 3 }, service_tier: { priority: 2, flex: 0.5 }, inference_geo: { us: 1.1 } },
+  hosted_tools: {
+    web_search: { per_1000_calls: 10, max_calls: 5 },
+    file_search: { per_1000_calls: 2.5, max_calls: 4 },
+  },
+};
 /** One provider and one model for each format that a target can have. */
-function config(): string {
-  const provider = (format: Format) => ({
-    kind: 'openai',
-    base_url: `http://127.0.0.1:${upstream.port}/v1`,
-    api_key: 'sk-test-0123456789',
-    formats: [format],
-    markup: 1.5,
-    multipliers: { speed: { fast: 3 }, service_tier: { priority: 2, flex: 0.5 }, inference_geo: { us: 1.1 } },
-    hosted_tools: {
-      web_search: { per_1000_calls: 10, max_calls: 5 },
-      file_search: { per_1000_calls: 2.5, max_calls: 4 },
-    },
-  });
-  return JSON.stringify({
-    providers: Object.fromEntries(FORMAT_NAMES.map((format) => [`to-${format}`, provider(format)])),
-    models: FORMAT_NAMES.map((format) => ({
-      id: `to-${format}`,
-      targets: [{ provider: `to-${format}`, model: UPSTREAM_MODEL }],
-      context_window: 200_000,
-      max_output_tokens: 8_000,
-      pricing: { input: 1, output: 4, input_audio: 10, input_image: 2, output_audio: 40 },
-    })),
-    sandbox: false,
-    limits: { drain: 1 },
-  });
-}
+const { gateway, upstream } = await withScene({
+  providers: Object.fromEntries(FORMAT_NAMES.map((format) => [`to-${format}`, { ...PROVIDER, formats: [format] }])),
+  models: FORMAT_NAMES.map((format) => ({
+    id: `to-${format}`,
+    provider: `to-${format}`,
+    pricing: { input: 1, output: 4, input_audio: 10, input_image: 2, output_audio: 40 },
+  })),
+});
 
 /** What the provider says about how it made the answer. */
 interface Report {

@@ -1,44 +1,29 @@
 /** The tier that an answer was served at, where the request left it open or the provider chose another. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { accountWhen } from '../../support/requests.ts';
-import { ask } from '../../support/scripted-gateway.ts';
-import { withGateway } from '../../support/started-gateway.ts';
-import { ScriptedServer } from '../../support/upstreams/scripted.ts';
-import { FORMAT_NAMES, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+import { ask, withScene } from '../../support/scripted-gateway.ts';
+import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
 
 /** 21 tokens of input and 8 of output, at 1 and 4 USD per million. */
 const PLAIN = 53_000;
 
-const upstream = await ScriptedServer.start();
-const gateway = await withGateway({ config: config() });
-after(() => upstream.close());
-
+const NAMES = FORMAT_NAMES.flatMap((format) => [`tiers-${format}`, `cheap-${format}`]);
 /** Providers `tiers-FORMAT` have a tier that costs more, providers `cheap-FORMAT` have none. */
-function config(): string {
-  const names = FORMAT_NAMES.flatMap((format) => [`tiers-${format}`, `cheap-${format}`]);
-  const provider = (name: string) => ({
-    kind: 'openai',
-    base_url: `http://127.0.0.1:${upstream.port}/v1`,
-    api_key: 'sk-test-0123456789',
-    formats: [name.slice('tiers-'.length)],
-    multipliers: { service_tier: { flex: 0.5, ...(name.startsWith('tiers') ? { priority: 2 } : {}) } },
-  });
-  return JSON.stringify({
-    providers: Object.fromEntries(names.map((name) => [name, provider(name)])),
-    models: names.map((name) => ({
-      id: name,
-      targets: [{ provider: name, model: UPSTREAM_MODEL }],
-      context_window: 200_000,
-      max_output_tokens: 8_000,
-      pricing: { input: 1, output: 4 },
-    })),
-    sandbox: false,
-    limits: { drain: 1 },
-  });
-}
+const { gateway, upstream } = await withScene({
+  providers: Object.fromEntries(
+    NAMES.map((name) => [
+      name,
+      {
+        formats: [name.slice('tiers-'.length)],
+        multipliers: { service_tier: { flex: 0.5, ...(name.startsWith('tiers') ? { priority: 2 } : {}) } },
+      },
+    ]),
+  ),
+  models: NAMES.map((name) => ({ id: name, provider: name })),
+});
 
 /** Answers at this tier; returns the tier that was sent upstream. */
 async function sentTier(

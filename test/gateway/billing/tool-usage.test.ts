@@ -1,45 +1,26 @@
 /** What OpenAI says it bills for hosted tools counts instead of the output items that show them. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/api.ts';
 import { accountWhen } from '../../support/requests.ts';
-import { ask } from '../../support/scripted-gateway.ts';
-import { withGateway } from '../../support/started-gateway.ts';
-import { ScriptedServer } from '../../support/upstreams/scripted.ts';
-import { SPEECH, spoken, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
+import { ask, withScene } from '../../support/scripted-gateway.ts';
+import { SPEECH, spoken } from '../../support/upstreams/spoken.ts';
 
 /** 21 tokens of input and 8 of output, at 1 and 4 USD per million; 10 USD per thousand searches, 50 per thousand images. */
 const PLAIN = 53_000;
 const SEARCH = 10_000_000;
 const IMAGE = 50_000_000;
 
-const upstream = await ScriptedServer.start();
-const gateway = await withGateway({ config: config() });
-after(() => upstream.close());
+function provider(tokens: object): object {
+  const image = { per_1000_calls: 50, max_calls: 2, ...tokens };
+  return { formats: ['responses'], hosted_tools: { web_search: { per_1000_calls: 10 }, image_generation: image } };
+}
 
 /** At the provider `tokens` images are charged by their tokens, at `calls` by the call. */
-function config(): string {
-  const image = { per_1000_calls: 50, max_calls: 2 };
-  const provider = (tokens: object) => ({
-    kind: 'openai',
-    base_url: `http://127.0.0.1:${upstream.port}/v1`,
-    api_key: 'sk-test-0123456789',
-    formats: ['responses'],
-    hosted_tools: { web_search: { per_1000_calls: 10 }, image_generation: { ...image, ...tokens } },
-  });
-  return JSON.stringify({
-    providers: { tokens: provider({ tokens: { input: 10, output: 40 } }), calls: provider({}) },
-    models: ['tokens', 'calls'].map((name) => ({
-      id: name,
-      targets: [{ provider: name, model: UPSTREAM_MODEL }],
-      context_window: 200_000,
-      max_output_tokens: 8_000,
-      pricing: { input: 1, output: 4 },
-    })),
-    sandbox: false,
-    limits: { drain: 1 },
-  });
-}
+const { gateway, upstream } = await withScene({
+  providers: { tokens: provider({ tokens: { input: 10, output: 40 } }), calls: provider({}) },
+  models: ['tokens', 'calls'].map((name) => ({ id: name, provider: name })),
+});
 
 const TOOLS = [{ type: 'web_search' }, { type: 'image_generation' }];
 const ITEMS = [

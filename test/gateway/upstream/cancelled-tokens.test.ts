@@ -1,15 +1,15 @@
 /** Output of a stream that was cancelled or broken, and that nobody reported: charged as a tokenizer counts its text. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { CJK, PROSE } from '../../../bench/counter-samples.ts';
 import type { CreatedKey, KeyView } from '../../../src/admin/api.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { events, say } from '../../support/requests.ts';
-import { ClientStream, configText, settled } from '../../support/scripted-gateway.ts';
-import { COUNTS_EXACTLY, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
-import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
+import { ClientStream, settled, withScene } from '../../support/scripted-gateway.ts';
+import { COUNTS_EXACTLY, startedGateway } from '../../support/started-gateway.ts';
+import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
 import { numbered } from '../../support/upstreams/tool-calls.ts';
 
@@ -27,23 +27,10 @@ const TEXTS: Readonly<Record<string, string>> = {
   'more than the sample': (PROSE.English + CODE.slice(0, 900)).repeat(40),
 };
 
-let provider: ScriptedServer;
-let gateway: StartedGateway;
-before(async () => {
-  provider = await ScriptedServer.start();
-  const common = { kind: 'openai', base_url: `http://127.0.0.1:${provider.port}/v1`, api_key: 'sk-one' };
-  gateway = await startedGateway({
-    config: configText({
-      providers: { native: { ...common, formats: FORMAT_NAMES }, chat: { ...common, formats: ['chat'] } },
-      // A model whose tokenizer is at hand.
-      targets: [{ provider: 'native', model: 'gpt-4o' }],
-      model: { max_output_tokens: 100_000 },
-    }),
-  });
-});
-after(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await provider.close();
+const { gateway, upstream: provider } = await withScene({
+  providers: { native: {}, chat: { formats: ['chat'] } },
+  // A model whose tokenizer is at hand.
+  models: [{ id: 'tested', provider: 'native', upstream: 'gpt-4o', max_output_tokens: 100_000 }],
 });
 
 interface Made {
