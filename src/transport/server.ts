@@ -104,7 +104,7 @@ export interface TlsIdentity {
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Several listeners share the port. */
+  /** Several processes share the port. */
   readonly reusePort?: boolean;
   /** Connections that wait to be accepted. */
   readonly backlog?: number;
