@@ -13,7 +13,7 @@ import type { Reading, Sample } from '../observe/metrics/reading.ts';
 import { RequestMetrics } from '../observe/metrics/request-metrics.ts';
 import type { RequestLogStats } from '../observe/request-log/writer.ts';
 import type { RoutingState } from '../routing/state.ts';
-import type { ServerTransport } from '../transport/server.ts';
+import type { HttpServer } from '../transport/server/http-server.ts';
 
 const NANOS = 1_000_000_000;
 /** How often the event loop is looked at; what is measured is the time between two looks. */
@@ -23,7 +23,7 @@ export interface ServingParts {
   readonly catalog: Catalog;
   readonly routing: RoutingState;
   readonly inFlight: Pick<InFlight, 'running'>;
-  readonly server: Pick<ServerTransport, 'connections'>;
+  readonly server: Pick<HttpServer, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   /** Absent where there is no request log. */
   readonly requestLog: { readonly stats: RequestLogStats } | undefined;
