@@ -1,15 +1,15 @@
 /**
- * `node bench/gateway-on-postgres.ts bin/gateway.mjs`: the gateway on a PostgreSQL of its own, from its npm package, with every commit on the
+ * `node bench/gateway-on-postgres.ts bin/gateway.mjs [FLAGS OF start]`: the gateway on a PostgreSQL of its own, from its npm package, with every commit on the
  * disk. Both are children of this process, so that a tree's CPU is that of both.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { startPostgres } from '../test/support/postgres.ts';
 
-const [program] = process.argv.slice(2);
+const [program, ...flags] = process.argv.slice(2);
 if (program === undefined) throw new Error('usage: gateway-on-postgres.ts PROGRAM');
 const server = await startPostgres(['-c', 'shared_buffers=256MB']);
-const gateway = spawn(process.execPath, [program, 'start'], {
+const gateway = spawn(process.execPath, [program, 'start', ...flags], {
   env: { ...process.env, DATABASE_URL: server.url(await server.createDatabase()) },
   stdio: 'inherit',
 });

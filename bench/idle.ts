@@ -23,12 +23,12 @@ function wakeUps(pid: number): number {
   return sum;
 }
 
-async function measure(workers: number): Promise<string> {
+async function measure(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-idle-'));
   const port = await freePort();
   const child = startChild([], {
     command: process.execPath,
-    args: [PROGRAM, 'start', '--workers', String(workers)],
+    args: [PROGRAM, 'start'],
     env: {
       GATEWAY_PORT: String(port),
       GATEWAY_ADMIN_PORT: '0',
@@ -57,11 +57,11 @@ async function measure(workers: number): Promise<string> {
     const cpuMs = (treeUse(child.pid).cpuNs - before.cpuNs) / 1e6;
     const woken = wakeUps(child.pid) - before.wakeUps;
     const share = cpuMs / 10 / elapsedS;
-    return `${workers} worker(s): ${(cpuMs / elapsedS).toFixed(2)} ms of CPU per second (${share.toFixed(3)} % of a core), ${(woken / elapsedS).toFixed(1)} wake-ups per second`;
+    return `${(cpuMs / elapsedS).toFixed(2)} ms of CPU per second (${share.toFixed(3)} % of a core), ${(woken / elapsedS).toFixed(1)} wake-ups per second`;
   } finally {
     await child.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-for (const workers of [1, 2]) process.stdout.write(`${await measure(workers)}\n`);
+process.stdout.write(`${await measure()}\n`);

@@ -1,5 +1,5 @@
 /**
- * `node bench/ledger.ts [--quick] [--engine sqlite|writer|postgres]`: pairs of admit (with a hold) and settle (with a usage record) per second, and what a pair
+ * `node bench/ledger.ts [--quick] [--engine sqlite|postgres]`: pairs of admit (with a hold) and settle (with a usage record) per second, and what a pair
  * costs in CPU over all threads. Interleaved rounds; the books are audited at the end.
  */
 import { randomUUID } from 'node:crypto';
@@ -16,7 +16,6 @@ import { startMaintenance } from '../src/ledger/maintenance.ts';
 import type { UsageRecord } from '../src/ledger/port.ts';
 import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { openInProcessStore } from '../src/ledger/sqlite/in-process-store.ts';
-import { openWriterThreadStore } from '../src/ledger/sqlite/writer-thread-store.ts';
 import type { OperationRunner } from '../src/ledger/store.ts';
 import { newAccount } from '../test/contract/fixtures.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
@@ -59,8 +58,6 @@ const BACKENDS: readonly Backend[] = [
     name: 'sqlite',
     open: async (folder, options) => new GroupCommit(openInProcessStore({ file: join(folder, 'ledger.db') }), options),
   },
-  // The writer thread decides by itself how it batches.
-  { name: 'writer', open: (folder) => openWriterThreadStore({ file: join(folder, 'ledger.db') }) },
   {
     name: 'postgres',
     open: async (_folder, options) => {

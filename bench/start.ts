@@ -1,5 +1,5 @@
 /**
- * How long a start takes, from the command to the first complete answer: `node bench/start.ts [RUNS] [--workers N]`.
+ * How long a start takes, from the command to the first complete answer: `node bench/start.ts [RUNS]`.
  * Wall time depends on what else the machine does; CPU time hardly does. `cold` has no compile cache, as the first start
  * after `npm ci`; `fresh` has one and makes a new data folder; `again` finds both.
  */
@@ -28,8 +28,7 @@ interface Place {
 }
 
 const flags = process.argv.slice(2);
-const workers = flags.includes('--workers') ? (flags[flags.indexOf('--workers') + 1] ?? '1') : '1';
-const runs = Number(flags.find((flag, index) => /^\d+$/.test(flag) && flags[index - 1] !== '--workers') ?? 7);
+const runs = Number(flags.find((flag) => /^\d+$/.test(flag)) ?? 7);
 
 /** The key that the first start prints; a later one finds it in the data folder still. */
 const keys = new Map<string, string>();
@@ -40,7 +39,7 @@ async function measureStart({ data, cache }: Place): Promise<Start> {
   const begunMs = performance.now();
   const child = startChild([], {
     command: process.execPath,
-    args: [PROGRAM, 'start', '--workers', workers],
+    args: [PROGRAM, 'start'],
     env: {
       GATEWAY_PORT: String(port),
       GATEWAY_ADMIN_PORT: '0',
@@ -98,7 +97,7 @@ try {
   for (let index = 0; index < runs; index++) {
     for (const [name, place] of Object.entries(kinds)) starts.get(name)?.push(await measureStart(place(index)));
   }
-  process.stdout.write(`${runs} starts each, ${workers} worker(s); medians (best)\n`);
+  process.stdout.write(`${runs} starts each; medians (best)\n`);
   for (const [name, list] of starts) {
     const show = (pick: (start: Start) => number): string => {
       const values = list.map(pick).toSorted((a, b) => a - b);

@@ -1,6 +1,6 @@
 /**
- * Two workers against one: `node bench/workers.ts [ROUNDS]`. W1's requests, 64 at once, in interleaved rounds, nothing
- * pinned. Throughput can only grow where cores are free: each worker wants one, and so do the writer of the ledger,
+ * Two workers against one, on PostgreSQL: `node bench/workers.ts [ROUNDS]`. W1's requests, 64 at once, in interleaved rounds, nothing
+ * pinned. Throughput can only grow where cores are free: each worker wants one, and so do PostgreSQL,
  * the load generator and the upstream. With fewer cores the figure that still means something is CPU per request: what
  * a second worker adds to it is lost on a larger machine as well.
  */
@@ -9,7 +9,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LoadClient } from './load-client.ts';
 import { type Adapter, type RunningPeer, startPeer } from './peer.ts';
-import { gateway } from './peers/gateway.ts';
+import { gatewayOnPostgres } from './peers/gateway.ts';
 import { type Interval, median, pairedRatio } from './stats.ts';
 import { startUpstream } from './upstream-process.ts';
 import { SHAPE, UNPINNED, visit } from './visit.ts';
@@ -20,7 +20,7 @@ const REQUESTS = 2_000;
 const WARM_UP_REQUESTS = 40_000;
 const KEYS = 8;
 const WORKERS = [1, 2] as const;
-/** Two workers, the writer, the load generator and the upstream. */
+/** Two workers, PostgreSQL, the load generator and the upstream. */
 const CORES_WANTED = 5;
 const TARGET = 1.7;
 
@@ -31,10 +31,10 @@ interface Figures {
 
 function withWorkers(workers: number): Adapter {
   return {
-    ...gateway,
+    ...gatewayOnPostgres,
     name: `${workers} worker(s)`,
     launch: (context) => {
-      const launch = gateway.launch(context);
+      const launch = gatewayOnPostgres.launch(context);
       return { ...launch, args: [...launch.args, '--workers', String(workers)] };
     },
   };

@@ -234,7 +234,7 @@ export const START: CommandShape = {
   operands: [],
   flags: { workers: 'N' },
   switches: [],
-  summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N workers (default 1)',
+  summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N processes, on PostgreSQL (default 1)',
 };
 
 /** Not in COMMANDS: it checks more than the store, and also works when the store cannot be reached. */

@@ -27,24 +27,24 @@ export function parseFileLimit(text: string): number | null {
   return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** How many connections of clients each of `workers` can serve and still have a file for each call to a provider. */
-export function connectionsWithin(limit: number | null, workers: number): number {
+/** How many connections of clients can be served and still have a file for each call to a provider. */
+export function connectionsWithin(limit: number | null): number {
   const all = limit === null ? CONNECTIONS_UNKNOWN : (limit - FILES_BESIDE) / FILES_PER_STREAM;
-  return Math.max(1, Math.floor(all / workers - FILES_FOR_REFUSALS / FILES_PER_STREAM));
+  return Math.max(1, Math.floor(all - FILES_FOR_REFUSALS / FILES_PER_STREAM));
 }
 
 /** One line for the operator; null where the limit is high enough, or unknown. */
 export function fileLimitWarning(limit: number | null): string | null {
   if (limit === null || limit >= FILES_WANTED) return null;
   return (
-    `this process may open ${limit} files, enough for about ${connectionsWithin(limit, 1)} streams at once: ` +
+    `this process may open ${limit} files, enough for about ${connectionsWithin(limit)} streams at once: ` +
     'raise the limit (ulimit -n 65536, or LimitNOFILE=65536 in a systemd unit)'
   );
 }
 
 /** One line for the operator; null where all connections that may be open leave files for their calls. */
-export function connectionsWarning(connections: number, limit: number | null, workers: number): string | null {
-  const within = connectionsWithin(limit, workers);
+export function connectionsWarning(connections: number, limit: number | null): string | null {
+  const within = connectionsWithin(limit);
   if (connections <= within) return null;
   return (
     `limits.connections is ${connections}, but the limit of open files (${limit ?? 'unknown'}) leaves ${within}: ` +

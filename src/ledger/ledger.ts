@@ -30,7 +30,7 @@ export interface OwnedLedger extends Ledger, LedgerAdmin {
   rollUp(): Promise<RolledUp>;
   prune(usageKeepMs: number | null): Promise<Pruned>;
   /** How its batches do; null where another thread has them. */
-  stats(): Promise<LedgerStats | null>;
+  stats(): Promise<LedgerStats>;
 }
 
 const LEASE_MS = 15_000;
@@ -98,7 +98,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     rollUp: () => operations.run<'rollUp'>({ op: 'rollUp', limit: ROLLUP_STEP }),
     prune: (usageKeepMs) => operations.run<'prune'>({ op: 'prune', limit: PRUNE_STEP, usageKeepMs }),
 
-    stats: async () => (await operations.stats?.()) ?? null,
+    stats: () => operations.stats(),
 
     findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
     extend: (request) => operations.run<'extend'>({ op: 'extend', ...request }),

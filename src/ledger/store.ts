@@ -24,7 +24,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Takes operations one by one: a store in this thread with its group commit, or the way to one in another thread. */
+/** Takes operations one by one, for a store with its group commit. */
 export interface OperationRunner {
   /** The outcome where memory alone can decide; otherwise null, and nothing was done. */
   now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null;
@@ -32,8 +32,8 @@ export interface OperationRunner {
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>>;
   /** Rides on a batch that is sent anyway, or soon goes by itself. The end of its hold makes it void. */
   mark(mark: Mark): void;
-  /** How its batches do; without it, another thread has them. */
-  stats?(): Promise<LedgerStats>;
+  /** How its batches do. */
+  stats(): Promise<LedgerStats>;
   /** Sends what waits, then closes. */
   close(): Promise<void>;
 }

@@ -1,16 +1,15 @@
-/** A scrape: the metrics of all serving threads together, and those of the process. */
-import { readdir, statfs } from 'node:fs/promises';
+/** A scrape: the metrics of all workers together, and those of the process that is asked. */
+import { statfs } from 'node:fs/promises';
 import { AdminError } from '../admin/api.ts';
 import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
-import { readFileLimit } from '../config/file-limit.ts';
 import type { LastAudit } from '../ledger/audits.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { readVersion } from '../lib/version.ts';
 import { merged, ofWorker, type Reading } from '../observe/metrics/reading.ts';
 import type { ClockWatch } from './clock-watch.ts';
 import type { Serving } from './serve.ts';
-import { ledgerReading, one } from './serving-metrics.ts';
+import { ledgerReading, one, ownProcessReading } from './serving-metrics.ts';
 
 /** Always the same value: whoever counts restarts looks whether it changes. */
 const STARTED_AT_S = performance.timeOrigin / 1_000;
@@ -33,7 +32,7 @@ export async function scrape(sources: MetricsSources): Promise<string> {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AdminError('unavailable', `no metrics at present: ${why}`, { cause });
   });
-  // With one worker, the ledger of this thread is that of the worker, and counted there.
+  // With one worker, this process is the worker, and its ledger is counted there.
   const own = settings.workers === 1 ? null : await ledger.stats();
   const reading = merged([
     ...workers.map((worker, index) => ofWorker(worker, index + 1)),
@@ -49,9 +48,8 @@ async function processReading(sources: MetricsSources): Promise<Reading> {
   const { last } = audits;
   const { keysBelowCost } = alerts;
   const { problems, certificates } = ownFiles();
-  const { user, system } = process.cpuUsage();
   return {
-    ...(await filesReading()),
+    ...(await ownProcessReading()),
     ...(await diskReading(settings.dataDir)),
     ...(keysBelowCost !== null && { gateway_keys_below_cost: one(keysBelowCost) }),
     ...clock.reading(),
@@ -65,19 +63,7 @@ async function processReading(sources: MetricsSources): Promise<Reading> {
     gateway_ready: one((await serving.ready()) ? 1 : 0),
     gateway_workers: one(settings.workers),
     gateway_build_info: [{ labels: [readVersion(), process.version], value: 1 }],
-    process_cpu_seconds_total: one((user + system) / 1_000_000),
-    process_resident_memory_bytes: one(process.memoryUsage.rss()),
     process_start_time_seconds: one(STARTED_AT_S),
-  };
-}
-
-/** Only Linux tells. */
-async function filesReading(): Promise<Reading> {
-  const limit = readFileLimit();
-  const open = await readdir('/proc/self/fd').catch(() => null);
-  return {
-    ...(open && { process_open_fds: one(open.length) }),
-    ...(limit !== null && Number.isFinite(limit) && { process_max_fds: one(limit) }),
   };
 }
 

@@ -1,13 +1,11 @@
 /** Which store a gateway uses: PostgreSQL where `DATABASE_URL` names one, otherwise the embedded store in the data folder. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { MessagePort } from 'node:worker_threads';
 import { storeFile } from '../admin/data-folder.ts';
 import { installationSecret } from '../admin/secrets.ts';
 import type { Settings } from '../config/config.ts';
 import { StoreLockedError } from '../ledger/errors.ts';
 import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
-import { openWriterThreadStore } from '../ledger/sqlite/writer-thread-store.ts';
 import type { OperationRunner } from '../ledger/store.ts';
 
 const LOCK_WAIT_MS = 2_000;
@@ -16,8 +14,6 @@ const LOCK_PAUSE_MS = 50;
 export interface OpenedStore {
   readonly operations: OperationRunner;
   readonly installationSecret: string;
-  /** What a worker opens its own store with; null where it needs nothing from this one, or where one thread serves. */
-  connect(): MessagePort | null;
   /** Whether it falls to this process to make the first keys, where there are none. */
   claimFirstStart(): Promise<boolean>;
 }
@@ -26,14 +22,8 @@ export async function openStore(settings: Settings, onBroken: (why: Error) => vo
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl !== null) return openShared(databaseUrl, settings.installationSecret);
   const secret = await installationSecret(dataDir, settings.installationSecret);
-  const options = { file: storeFile(dataDir), onBroken };
-  const claimFirstStart = async (): Promise<boolean> => true;
-  if (settings.workers === 1) {
-    const operations = new GroupCommit(await whenUnlocked(() => openInProcessStore(options)));
-    return { operations, installationSecret: secret, connect: () => null, claimFirstStart };
-  }
-  const operations = await whenUnlocked(() => openWriterThreadStore(options));
-  return { operations, installationSecret: secret, connect: operations.connect, claimFirstStart };
+  const store = await whenUnlocked(() => openInProcessStore({ file: storeFile(dataDir), onBroken }));
+  return { operations: new GroupCommit(store), installationSecret: secret, claimFirstStart: async () => true };
 }
 
 /** Any number of processes may have it open at once. */
@@ -43,7 +33,7 @@ export async function openShared(databaseUrl: string, given: string | null): Pro
   try {
     const secret = await store.sharedSecret(given);
     const operations = new GroupCommit(store);
-    return { operations, installationSecret: secret, connect: () => null, claimFirstStart: store.claimFirstStart };
+    return { operations, installationSecret: secret, claimFirstStart: store.claimFirstStart };
   } catch (error) {
     await store.close();
     throw error;

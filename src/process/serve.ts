@@ -51,8 +51,8 @@ export interface ServeOptions {
   readonly observers?: readonly RequestObserver[];
   readonly installationSecret: string;
   readonly sandboxUrl: string;
-  /** Several workers share the port; 0 is then not possible. */
-  readonly reusePort: boolean;
+  /** Other workers share the port; 0 is then not possible. */
+  readonly reusePort?: boolean;
   /** Told at the start and after each reload. */
   onCatalog?(names: CatalogNames): void;
   /** A changed configuration has been taken into use. */
@@ -90,7 +90,7 @@ export interface Serving {
   takeModelLists(): Promise<void>;
   /** Whether requests should be sent here: the store answers, and no stop has begun. Never rejects. */
   ready(): Promise<boolean>;
-  /** Of each thread that serves. Rejects where one of them does not answer. */
+  /** Of each worker. Rejects where one of them does not answer. */
   metrics(): Promise<readonly Reading[]>;
   /** From now on it is not ready; resolves when load balancers have had the time to see that. */
   preStop(): Promise<void>;
@@ -212,7 +212,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let stopping = false;
   let draining = false;
   const readiness = new Readiness({ ledger, serving: () => !stopping && maintenance.healthy });
-  const limits = serverLimits(config, settings, log);
+  const limits = serverLimits(config, log);
   const tlsFiles = config.tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
   certificateEndsAtMs = tls && certificateEndMs(tls);
@@ -252,13 +252,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     );
     parts.defer(() => tlsWatch.close());
   }
+  const { reusePort = false } = options;
   const { host } = settings;
-  const port = await server.listen({
-    host,
-    port: settings.port,
-    reusePort: options.reusePort,
-    backlog: CONNECTIONS_WAITING_MAX,
-  });
+  const port = await server.listen({ host, port: settings.port, reusePort, backlog: CONNECTIONS_WAITING_MAX });
   parts.defer(() => {
     server.close();
     server.closeAllConnections();
@@ -300,10 +296,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
 }
 
-function serverLimits({ limits }: Config, { workers }: Settings, log: Log): ServerLimits {
+function serverLimits({ limits }: Config, log: Log): ServerLimits {
   const fileLimit = readFileLimit();
-  const connections = limits.connections ?? connectionsWithin(fileLimit, workers);
-  const warning = connectionsWarning(connections, fileLimit, workers);
+  const connections = limits.connections ?? connectionsWithin(fileLimit);
+  const warning = connectionsWarning(connections, fileLimit);
   if (warning !== null) log.warn({}, warning);
   return {
     headersTimeoutMs: limits.headersTimeoutMs,

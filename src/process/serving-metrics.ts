@@ -1,6 +1,8 @@
-/** The metrics of one serving thread: what its requests added up to, and how it does at this moment. */
+/** The metrics of one serving process: what its requests added up to, and how it does at this moment. */
+import { readdir } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
+import { readFileLimit } from '../config/file-limit.ts';
 import type { Mode } from '../core/key.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RunningRequest } from '../core/request-record.ts';
@@ -11,7 +13,7 @@ import type { Reading, Sample } from '../observe/metrics/reading.ts';
 import { RequestMetrics } from '../observe/metrics/request-metrics.ts';
 import type { RequestLogStats } from '../observe/request-log/writer.ts';
 import type { RoutingState } from '../routing/state.ts';
-import type { ServerTransport } from '../transport/server.ts';
+import type { HttpServer } from '../transport/server/http-server.ts';
 
 const NANOS = 1_000_000_000;
 /** How often the event loop is looked at; what is measured is the time between two looks. */
@@ -21,14 +23,14 @@ export interface ServingParts {
   readonly catalog: Catalog;
   readonly routing: RoutingState;
   readonly inFlight: Pick<InFlight, 'running'>;
-  readonly server: Pick<ServerTransport, 'connections'>;
+  readonly server: Pick<HttpServer, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   /** Absent where there is no request log. */
   readonly requestLog: { readonly stats: RequestLogStats } | undefined;
 }
 
 export class ServingMetrics {
-  /** To be told about every request of the thread. */
+  /** To be told about every request of the process. */
   readonly requests: RequestMetrics;
   #loopDelay: ReturnType<typeof monitorEventLoopDelay> | null = null;
 
@@ -38,12 +40,11 @@ export class ServingMetrics {
 
   async reading({ catalog, routing, inFlight, server, ledger, requestLog }: ServingParts): Promise<Reading> {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
-    const stats = await ledger.stats();
     return {
       ...this.requests.reading(),
       ...heldReading(inFlight.running()),
       ...routingReading(catalog, routing),
-      ...(stats === null ? {} : ledgerReading(stats)),
+      ...ledgerReading(await ledger.stats()),
       ...(requestLog === undefined ? {} : requestLogReading(requestLog.stats)),
       ...this.#loopReading(),
       gateway_connections: one(server.connections),
@@ -88,6 +89,20 @@ function requestLogReading({ written, dropped, capturesDropped, failures, buffer
     gateway_request_captures_dropped_total: one(capturesDropped),
     gateway_request_log_failures_total: one(failures),
     gateway_request_log_buffered: one(buffered),
+  };
+}
+
+/** What the system says about this process, to be added up with the others of a gateway. */
+export async function ownProcessReading(): Promise<Reading> {
+  const { user, system } = process.cpuUsage();
+  const limit = readFileLimit();
+  // Only Linux tells.
+  const open = await readdir('/proc/self/fd').catch(() => null);
+  return {
+    ...(open && { process_open_fds: one(open.length) }),
+    ...(limit !== null && Number.isFinite(limit) && { process_max_fds: one(limit) }),
+    process_cpu_seconds_total: one((user + system) / 1_000_000),
+    process_resident_memory_bytes: one(process.memoryUsage.rss()),
   };
 }
 

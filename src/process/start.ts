@@ -87,15 +87,26 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
 
+/** The embedded store belongs to one process; what serves in several is PostgreSQL. */
+function withPossibleWorkers(settings: Settings, log: Log): Settings {
+  if (settings.databaseUrl !== null || settings.workers === 1) return settings;
+  log.warn(
+    { workers: settings.workers },
+    'several workers need PostgreSQL: one process serves, as the ledger is in the data folder. To move it: gateway migrate --to postgres',
+  );
+  return { ...settings, workers: 1 };
+}
+
 /** `terminal`: what is printed is read by whoever started it, and by nobody else. */
 export async function startGateway(
-  settings: Settings,
+  asked: Settings,
   env: Environment,
   log: Log,
   print: (line: string) => void,
   observers: readonly RequestObserver[] = [],
   terminal = false,
 ): Promise<RunningGateway> {
+  const settings = withPossibleWorkers(asked, log);
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
   await ensureDataDir(settings.dataDir);
@@ -112,7 +123,7 @@ export async function startGateway(
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   let keeper: ModelListKeeper | null = null;
   const onReload = (): void => keeper?.ask();
-  // What serves requests is loaded by the threads that do.
+  // What serves requests is loaded by the processes that do.
   const serving =
     settings.workers === 1
       ? await (await import('./serve.ts')).serve({
@@ -121,10 +132,9 @@ export async function startGateway(
           ledger,
           requestLog,
           observers,
-          reusePort: false,
           onReload,
         })
-      : await serveInWorkers(shared, { connect: opened.connect, onBroken: broken.resolve, onReload });
+      : await serveInWorkers(shared, { log, onReload });
   parts.defer(() => serving.close());
   const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
   parts.defer(() => kept.close());

@@ -1,73 +1,36 @@
-/** Several worker threads on one port: all write through the one writer of the embedded store, or each to PostgreSQL itself. */
+/** Several worker processes on one port and one PostgreSQL. One that ends by itself is replaced. */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { type MessagePort, Worker } from 'node:worker_threads';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../config/config.ts';
-import { ConfigError } from '../config/problem.ts';
-import type { Environment } from '../config/settings.ts';
+import type { Log } from '../core/log.ts';
 import { REQUEST_LOG } from '../core/policy.ts';
-import type { RunningRequest } from '../core/request-record.ts';
-import { workerFile } from '../lib/worker-file.ts';
-import type { Reading } from '../observe/metrics/reading.ts';
-import { type Inspection, worstOf } from './inspect.ts';
+import { errorCode } from '../lib/error-code.ts';
+import { cumulative, merged, type Reading } from '../observe/metrics/reading.ts';
+import { worstOf } from './inspect.ts';
 import type { CatalogNames, Serving } from './serve.ts';
-
-export interface SharedOptions {
-  readonly settings: Settings;
-  readonly env: Environment;
-  readonly installationSecret: string;
-  readonly sandboxUrl: string;
-}
+import { type WorkerInput, type WorkerListener, WorkerProcess } from './worker-process.ts';
 
 export interface WorkerPoolOptions {
-  /** A port to the writer of the embedded store, for one more worker; null with PostgreSQL. */
-  connect(): MessagePort | null;
-  /** A worker has ended by itself. What is left can still be drained; it should not go on serving. */
-  onBroken(why: Error): void;
+  readonly log: Log;
   /** A worker has taken a changed configuration into use. */
   onReload(): void;
 }
 
-/** What a worker is started with. */
-export interface WorkerInput extends SharedOptions {
-  readonly writer: MessagePort | null;
-}
-
-/** What a worker reports to its parent. */
-export type WorkerReport =
-  | { readonly kind: 'catalog'; readonly names: CatalogNames }
-  | { readonly kind: 'reloaded' }
-  | { readonly kind: 'listening'; readonly secure: boolean }
-  | {
-      readonly kind: 'failed';
-      readonly message: string;
-      /** Of the configuration, where that is what failed. */
-      readonly problems: readonly string[] | null;
-    }
-  | { readonly kind: 'running'; readonly requests: readonly RunningRequest[] }
-  | { readonly kind: 'readiness'; readonly ready: boolean }
-  | { readonly kind: 'metrics'; readonly reading: Reading }
-  | { readonly kind: 'inspection'; readonly inspection: Inspection }
-  | { readonly kind: 'stopped'; readonly found: boolean }
-  | { readonly kind: 'pre-stopped' }
-  | { readonly kind: 'drained' };
-
-export type WorkerCommand =
-  | { readonly stop: string }
-  | 'inspect'
-  | 'running'
-  | 'ready'
-  | 'metrics'
-  | 'pre-stop'
-  | 'drain'
-  | 'close';
-
 /** A worker that does not say within this time whether it is ready is not; nor does a scrape wait for it any longer. */
 const ANSWER_WITHIN_MS = 10_000;
+/** Before a worker is replaced; twice as long each time, unless the last one has lived for a while. */
+const PAUSE_MS = 200;
+const PAUSE_MS_MAX = 30_000;
+const LIVED_MS = 60_000;
+/** Workers of a gateway that was killed a moment ago may still have the port; they end by themselves. */
+const PORT_WAIT_MS = 1_000;
+const PORT_PAUSE_MS = 50;
 
-export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolOptions): Promise<Serving> {
-  await using reserved = await reservePort(shared.settings);
+export async function serveInWorkers(input: WorkerInput, options: WorkerPoolOptions): Promise<Serving> {
+  await using reserved = await reservePort(input.settings);
   const { port } = reserved;
-  const settings = { ...shared.settings, port };
+  const settings = { ...input.settings, port };
   let names: CatalogNames = {
     providers: [],
     models: [],
@@ -79,165 +42,158 @@ export async function serveInWorkers(shared: SharedOptions, options: WorkerPoolO
     problems: [],
     certificateEndsAtMs: null,
   };
-  const workers: ServingWorker[] = [];
-  let state: 'starting' | 'serving' | 'ending' = 'starting';
-  try {
-    for (let number = 1; number <= settings.workers; number++) {
-      const worker = new ServingWorker({ ...shared, settings, writer: options.connect() });
-      workers.push(worker);
-      worker.onCatalog = (fresh) => {
-        names = fresh;
-      };
-      worker.onReload = options.onReload;
-      void worker.ended.then((error) => {
-        if (state === 'serving') options.onBroken(new Error(`worker ${number} ended by itself`, { cause: error }));
-      });
-    }
-    await Promise.all(workers.map((worker) => worker.waitFor('listening')));
-    state = 'serving';
-  } catch (error) {
-    await Promise.all(workers.map((worker) => worker.terminate()));
-    throw error;
+  const listener: WorkerListener = {
+    onCatalog: (fresh) => {
+      names = fresh;
+    },
+    onReload: options.onReload,
+  };
+  const places: readonly Place[] = Array.from(
+    { length: settings.workers },
+    (_, index) => new Place(index + 1, { ...input, settings }, listener, options.log),
+  );
+  const live = (): readonly WorkerProcess[] => places.flatMap(({ worker }) => worker ?? []);
+  const started = await Promise.allSettled(places.map((place) => place.start()));
+  const failed = started.find((result) => result.status === 'rejected');
+  if (failed !== undefined) {
+    await Promise.all(places.map((place) => place.kill()));
+    throw failed.reason;
   }
+  for (const place of places) place.keep();
+
+  const whatever = <T>(results: readonly PromiseSettledResult<T>[]): readonly T[] =>
+    results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  let ending = false;
+  const end = (): void => {
+    ending = true;
+    for (const place of places) place.leave();
+  };
   return {
     port,
-    secure: workers.every((worker) => worker.secure),
+    secure: whatever(started).every((secure) => secure),
     catalog: () => names,
-    running: async () => {
-      const reports = await Promise.allSettled(
-        workers.map((worker) => worker.ask('running', 'running', ANSWER_WITHIN_MS)),
-      );
-      // Of one that has ended, none.
-      return reports.flatMap((report) => (report.status === 'fulfilled' ? report.value.requests : []));
+    // Of one that ends meanwhile, none.
+    running: async () =>
+      whatever(await Promise.allSettled(live().map((worker) => worker.ask('running', [], ANSWER_WITHIN_MS)))).flat(),
+    inspect: async () =>
+      worstOf(await Promise.all(live().map((worker) => worker.ask('inspect', [], ANSWER_WITHIN_MS)))),
+    stop: async (requestId) =>
+      whatever(
+        await Promise.allSettled(live().map((worker) => worker.ask('stop', [requestId], ANSWER_WITHIN_MS))),
+      ).includes(true),
+    takeModelLists: async () => {
+      await Promise.allSettled(live().map((worker) => worker.ask('takeModelLists', [], ANSWER_WITHIN_MS)));
     },
-    inspect: async () => {
-      const reports = await Promise.all(workers.map((worker) => worker.ask('inspect', 'inspection', ANSWER_WITHIN_MS)));
-      return worstOf(reports.map(({ inspection }) => inspection));
-    },
-    stop: async (requestId) => {
-      const asked = workers.map((worker) => worker.ask({ stop: requestId }, 'stopped', ANSWER_WITHIN_MS));
-      return (await Promise.allSettled(asked)).some((report) => report.status === 'fulfilled' && report.value.found);
-    },
-    // Each worker looks for newer ones by itself.
-    takeModelLists: async () => {},
     ready: async () => {
-      if (state !== 'serving') return false;
-      const reports = workers.map((worker) => worker.ask('ready', 'readiness', ANSWER_WITHIN_MS));
-      return (await Promise.allSettled(reports)).every((report) => report.status === 'fulfilled' && report.value.ready);
+      if (ending) return false;
+      const answers = await Promise.allSettled(live().map((worker) => worker.ask('ready', [], ANSWER_WITHIN_MS)));
+      return answers.length > 0 && answers.every((answer) => answer.status === 'fulfilled' && answer.value);
     },
-    metrics: async () => {
-      const reports = workers.map((worker) => worker.ask('metrics', 'metrics', ANSWER_WITHIN_MS));
-      return (await Promise.all(reports)).map(({ reading }) => reading);
-    },
+    metrics: () => Promise.all(places.map((place) => place.metrics())),
     // One that has ended has nothing left to do.
     preStop: async () => {
-      state = 'ending';
-      await Promise.allSettled(workers.map((worker) => worker.ask('pre-stop', 'pre-stopped')));
+      end();
+      await Promise.allSettled(live().map((worker) => worker.ask('preStop', [])));
     },
     drain: async () => {
-      state = 'ending';
-      await Promise.allSettled(workers.map((worker) => worker.ask('drain', 'drained')));
+      end();
+      await Promise.allSettled(live().map((worker) => worker.ask('drain', [])));
     },
     close: async () => {
-      state = 'ending';
-      for (const worker of workers) worker.post('close');
-      await Promise.all(workers.map((worker) => worker.ended));
+      end();
+      await Promise.all(places.map((place) => place.close()));
     },
   };
 }
 
-/** Somebody who waits for a report of a worker. */
-interface Waiting {
-  /** Whether the report was what is waited for, or says that it will not come. */
-  take(report: WorkerReport): boolean;
-  fail(why: Error): void;
-}
+/** One of the numbers of workers, and whoever has it. */
+class Place {
+  /** Null while there is none that serves. */
+  worker: WorkerProcess | null = null;
+  readonly #number: number;
+  readonly #input: WorkerInput;
+  readonly #listener: WorkerListener;
+  readonly #log: Log;
+  readonly #left = new AbortController();
+  /** It may not serve yet. */
+  #newest: WorkerProcess | null = null;
+  #read: Reading = {};
+  /** What those before it have counted, as it was read last: a sum must not become less. */
+  #before: Reading = {};
+  #kept: Promise<void> = Promise.resolve();
 
-function isOf<Kind extends WorkerReport['kind']>(
-  report: WorkerReport,
-  kind: Kind,
-): report is Extract<WorkerReport, { kind: Kind }> {
-  return report.kind === kind;
-}
-
-class ServingWorker {
-  /** Resolves when the worker is gone, with what ended it: null where nothing went wrong. */
-  readonly ended: Promise<Error | null>;
-  onCatalog: (names: CatalogNames) => void = () => {};
-  onReload: () => void = () => {};
-  /** Whether its listener has TLS; known when it listens. */
-  secure = false;
-  readonly #worker: Worker;
-  readonly #waiting = new Set<Waiting>();
-  #gone: Error | null = null;
-
-  constructor(data: WorkerInput) {
-    this.#worker = new Worker(workerFile('worker', import.meta.url), {
-      workerData: data,
-      transferList: data.writer === null ? [] : [data.writer],
-    });
-    this.#worker.on('message', (report: WorkerReport) => {
-      if (report.kind === 'catalog') this.onCatalog(report.names);
-      if (report.kind === 'reloaded') this.onReload();
-      if (report.kind === 'listening') this.secure = report.secure;
-      for (const waiting of this.#waiting) if (waiting.take(report)) this.#waiting.delete(waiting);
-    });
-    this.ended = new Promise((resolve) => {
-      let failure: Error | null = null;
-      this.#worker.on('error', (error: Error) => {
-        failure = error;
-      });
-      this.#worker.on('exit', (code) => {
-        const why = failure ?? (code === 0 ? null : new Error(`exit code ${code}`));
-        resolve(why);
-        this.#gone = why ?? new Error('a worker ended by itself');
-        for (const { fail } of this.#waiting) fail(this.#gone);
-        this.#waiting.clear();
-      });
-    });
+  constructor(number: number, input: WorkerInput, listener: WorkerListener, log: Log) {
+    this.#number = number;
+    this.#input = input;
+    this.#listener = listener;
+    this.#log = log;
   }
 
-  post(command: WorkerCommand): void {
-    this.#worker.postMessage(command);
-  }
-
-  /** Rejects where the worker fails, or ends without that report. */
-  waitFor<Kind extends WorkerReport['kind']>(kind: Kind): Promise<Extract<WorkerReport, { kind: Kind }>> {
-    if (this.#gone !== null) return Promise.reject(this.#gone);
-    return new Promise((resolve, reject) => {
-      this.#waiting.add({
-        take: (report) => {
-          if (isOf(report, kind)) resolve(report);
-          else if (report.kind === 'failed') {
-            reject(report.problems === null ? new Error(report.message) : new ConfigError(report.problems));
-          } else return false;
-          return true;
-        },
-        fail: reject,
-      });
+  async start(): Promise<boolean> {
+    const worker = new WorkerProcess(this.#input, this.#listener);
+    this.#newest = worker;
+    void worker.ended.then(() => {
+      if (this.worker === worker) this.worker = null;
     });
-  }
-
-  /** Where two ask the same at once, both get the first report. Rejects also where it takes longer than `withinMs`. */
-  async ask<Kind extends WorkerReport['kind']>(
-    command: WorkerCommand,
-    kind: Kind,
-    withinMs: number | null = null,
-  ): Promise<Extract<WorkerReport, { kind: Kind }>> {
-    const report = this.waitFor(kind);
-    this.post(command);
-    if (withinMs === null) return report;
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new Error(`a worker did not answer within ${withinMs} ms`)), withinMs);
     try {
-      return await Promise.race([report, late.promise]);
-    } finally {
-      clearTimeout(timer);
+      const secure = await worker.listening;
+      this.worker = worker;
+      return secure;
+    } catch (error) {
+      await worker.kill();
+      throw error;
     }
   }
 
-  async terminate(): Promise<void> {
-    await this.#worker.terminate();
+  /** From now on, a worker that ends is replaced. */
+  keep(): void {
+    this.#kept = this.#replaceWorkers();
+  }
+
+  /** Nobody is replaced any more. */
+  leave(): void {
+    this.#left.abort();
+  }
+
+  async metrics(): Promise<Reading> {
+    const { worker } = this;
+    if (worker !== null) [this.#read = {}] = await worker.ask('metrics', [], ANSWER_WITHIN_MS);
+    return merged([this.#before, worker === null ? {} : this.#read]);
+  }
+
+  async close(): Promise<void> {
+    // The answer is its end.
+    await this.worker?.ask('close', []).catch(() => {});
+    await this.kill();
+  }
+
+  async kill(): Promise<void> {
+    this.leave();
+    await this.#newest?.kill();
+    await this.#kept;
+  }
+
+  async #replaceWorkers(): Promise<void> {
+    const { signal } = this.#left;
+    let pauseMs = PAUSE_MS;
+    while (!signal.aborted) {
+      const { worker } = this;
+      if (worker !== null) {
+        const sinceMs = performance.now();
+        const how = await worker.ended;
+        if (signal.aborted) return;
+        this.#before = merged([this.#before, cumulative(this.#read)]);
+        this.#read = {};
+        if (performance.now() - sinceMs > LIVED_MS) pauseMs = PAUSE_MS;
+        this.#log.error({ worker: this.#number, how }, 'a worker ended by itself; another one takes its place');
+      }
+      await delay(pauseMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      pauseMs = Math.min(PAUSE_MS_MAX, pauseMs * 2);
+      await this.start().catch((err: unknown) =>
+        this.#log.error({ err, worker: this.#number }, 'a worker could not be started; it is tried again'),
+      );
+    }
   }
 }
 
@@ -249,10 +205,15 @@ class ServingWorker {
 async function reservePort({ host, port }: Settings): Promise<AsyncDisposable & { readonly port: number }> {
   const listener = createServer();
   const release = (): Promise<void> => new Promise((resolve) => listener.close(() => resolve()));
-  await new Promise<void>((resolve, reject) => {
-    listener.once('error', reject);
-    listener.listen({ host, port, reusePort: port === 0 }, resolve);
-  });
+  for (const untilMs = performance.now() + PORT_WAIT_MS; ; await delay(PORT_PAUSE_MS)) {
+    try {
+      listener.listen({ host, port, reusePort: port === 0 });
+      await once(listener, 'listening');
+      break;
+    } catch (error) {
+      if (errorCode(error) !== 'EADDRINUSE' || performance.now() > untilMs) throw error;
+    }
+  }
   const address = listener.address();
   if (port !== 0) await release();
   if (address === null || typeof address === 'string') throw new Error('the public listener has no port');

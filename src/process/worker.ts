@@ -1,103 +1,80 @@
-/** One worker thread: the serving part of the gateway, on a port to the one writer or a connection of its own. */
-import { parentPort, workerData } from 'node:worker_threads';
+/** One worker process: the serving part of the gateway with a connection to PostgreSQL of its own, a replica like any other. */
 import { ConfigError } from '../config/problem.ts';
+import { StoreError, type StoreErrorName } from '../ledger/errors.ts';
 import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
-import { connectToWriter } from '../ledger/sqlite/writer-client.ts';
-import type { OperationRunner } from '../ledger/store.ts';
+import { openPostgresStore } from '../ledger/postgres/store.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
+import { merged } from '../observe/metrics/reading.ts';
 import { openRequestLogAppender } from './request-log.ts';
 import { type Serving, serve } from './serve.ts';
-import type { WorkerCommand, WorkerInput, WorkerReport } from './worker-pool.ts';
+import { ownProcessReading } from './serving-metrics.ts';
+import type { Call, WorkerInput, WorkerReport } from './worker-process.ts';
 
-const { settings, env, installationSecret, sandboxUrl, writer } = workerData as WorkerInput;
-
-/** Everything is closed by then, and the last lines of the log are on their way. */
-const END_WITHIN_MS = 500;
+// The primary process says when to stop. A terminal, or a service manager, signals all processes of a group at once.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+process.once('message', (input: WorkerInput) => void run(input));
 
 function post(report: WorkerReport): void {
-  parentPort?.postMessage(report);
+  // Its primary process may be gone, which ends this one as well.
+  if (process.connected) process.send?.(report);
 }
 
-try {
-  const ledger = createLedgerOn(await openOperations(), { leaseMs: settings.leaseMs });
-  const log = openLog(settings.logLevel);
-  const requestLog = await openRequestLogAppender(settings, log);
-  const serving = await serve({
-    settings,
-    env,
-    installationSecret,
-    sandboxUrl,
-    ledger,
-    log,
-    requestLog,
-    reusePort: true,
-    onCatalog: (names) => post({ kind: 'catalog', names }),
-    onReload: () => post({ kind: 'reloaded' }),
-  });
-  parentPort?.on(
-    'message',
-    (command: WorkerCommand) =>
-      void handleCommand(command, serving, async () => {
+async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInput): Promise<void> {
+  try {
+    const store = await openPostgresStore({ url: settings.databaseUrl ?? '' });
+    const ledger = createLedgerOn(new GroupCommit(store), { leaseMs: settings.leaseMs });
+    const log = openLog(settings.logLevel);
+    const requestLog = await openRequestLogAppender(settings, log);
+    const serving = await serve({
+      settings,
+      env,
+      installationSecret,
+      sandboxUrl,
+      ledger,
+      log,
+      requestLog,
+      reusePort: true,
+      onCatalog: (names) => post({ kind: 'catalog', names }),
+      onReload: () => post({ kind: 'reloaded' }),
+    });
+    const asked: Serving = {
+      ...serving,
+      metrics: async () => [merged([...(await serving.metrics()), await ownProcessReading()])],
+      close: async () => {
+        await serving.close();
         await requestLog.close();
         await ledger.close();
-      }),
-  );
-  post({ kind: 'listening', secure: serving.secure });
-} catch (error) {
-  post({
-    kind: 'failed',
-    message: messageOf(error),
-    problems: error instanceof ConfigError ? error.problems : null,
-  });
-  // What was opened until then would keep the worker alive.
-  parentPort?.close();
-}
-
-async function openOperations(): Promise<OperationRunner> {
-  if (writer !== null) return connectToWriter(writer);
-  const { openPostgresStore } = await import('../ledger/postgres/store.ts');
-  return new GroupCommit(await openPostgresStore({ url: settings.databaseUrl ?? '' }));
-}
-
-async function handleCommand(
-  command: WorkerCommand,
-  serving: Serving,
-  closeStores: () => Promise<void>,
-): Promise<void> {
-  if (typeof command === 'object') return post({ kind: 'stopped', found: await serving.stop(command.stop) });
-  switch (command) {
-    case 'inspect':
-      return post({ kind: 'inspection', inspection: await serving.inspect() });
-    case 'running':
-      return post({ kind: 'running', requests: await serving.running() });
-    case 'ready':
-      return post({ kind: 'readiness', ready: await serving.ready() });
-    case 'metrics': {
-      const [reading = {}] = await serving.metrics();
-      return post({ kind: 'metrics', reading });
-    }
-    case 'pre-stop':
-      await serving.preStop();
-      return post({ kind: 'pre-stopped' });
-    case 'drain':
-      await serving.drain();
-      return post({ kind: 'drained' });
-    case 'close':
-      await serving.close();
-      await closeStores();
-      parentPort?.close();
-      // The worker ends when nothing is left to do. What somebody else does not end, such as a call to an OTLP target that
-      // hangs, must not keep the process: it is what the timer waits for, and nothing when there is none.
-      setTimeout(() => process.exit(), END_WITHIN_MS).unref();
+        // What somebody else does not end, such as a call to an OTLP target that hangs, must not keep the process.
+        process.exit();
+      },
+    };
+    process.on('message', (call: Call) => void answer(asked, call));
+    post({ kind: 'listening', secure: serving.secure });
+  } catch (error) {
+    post({ kind: 'failed', ...failureOf(error) });
   }
 }
 
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+async function answer(serving: Serving, { id, method, args }: Call): Promise<void> {
+  try {
+    // The arguments were typed by whoever asked.
+    const value = await (serving[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
+    post({ kind: 'answer', id, value });
+  } catch (error) {
+    post({ kind: 'refused', id, message: failureOf(error).message });
+  }
+}
+
+function failureOf(error: unknown): Omit<Extract<WorkerReport, { kind: 'failed' }>, 'kind'> {
+  if (!(error instanceof Error)) return { message: String(error), problems: null, store: null, fields: {} };
   if (errorCode(error) === 'ENOTSUP') {
-    return 'this system cannot share a port between workers: start with one worker';
+    const message = 'this system cannot share a port between workers: start with one worker';
+    return { message, problems: [message], store: null, fields: {} };
   }
-  return error.message;
+  const problems = error instanceof ConfigError ? error.problems : null;
+  const store = error instanceof StoreError ? (error.name as StoreErrorName) : null;
+  return { message: error.message, problems, store, fields: { ...error } };
 }

@@ -1,5 +1,4 @@
 /** The ways to a provider: over HTTP, or through a package in this process. */
-import { HttpClient } from '../transport/client/http-client.ts';
 import { PackageTransport } from './ai-sdk/transport.ts';
 import {
   type Upstream,
@@ -10,7 +9,7 @@ import {
 } from './upstream.ts';
 
 export class Transports implements Upstream {
-  readonly #http = new UpstreamClient(new HttpClient());
+  readonly #http = new UpstreamClient();
   readonly #packages = new PackageTransport();
 
   send(call: UpstreamCall, listener: UpstreamListener): UpstreamHandle {

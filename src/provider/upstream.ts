@@ -3,10 +3,10 @@
  * money.
  */
 import type { Provider, Timeouts } from '../core/provider.ts';
+import { HttpClient } from '../transport/client/http-client.ts';
 import type {
   CallFailure,
   CallHandle,
-  ClientTransport,
   Destination,
   FailureKind,
   ResponseHeaders,
@@ -72,11 +72,7 @@ export interface UpstreamHandle {
 }
 
 export class UpstreamClient {
-  readonly #transport: ClientTransport;
-
-  constructor(transport: ClientTransport) {
-    this.#transport = transport;
-  }
+  readonly #transport = new HttpClient();
 
   send(call: UpstreamHttpCall, listener: UpstreamListener): UpstreamHandle {
     const exchange = new UpstreamExchange(listener);

@@ -67,10 +67,3 @@ export interface CallHandle {
   /** Closes the connection (over HTTP/2: the stream) at once, unless the response has been received to its end. */
   abort(): void;
 }
-
-export interface ClientTransport {
-  /** A request is sent at most once: whether it may be repeated is the caller's decision. */
-  send(request: OutgoingRequest, listener: ResponseListener): CallHandle;
-  /** Calls that are under way fail. */
-  close(): Promise<void>;
-}

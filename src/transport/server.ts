@@ -104,22 +104,8 @@ export interface TlsIdentity {
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Several listeners share the port. */
+  /** Several processes share the port. */
   readonly reusePort?: boolean;
   /** Connections that wait to be accepted. */
   readonly backlog?: number;
-}
-
-export interface ServerTransport {
-  /** Connections that are open now. */
-  readonly connections: number;
-  /** The port that is listened on. */
-  listen(options: ListenOptions): Promise<number>;
-  /** For connections that begin from now on. Throws where the listener has no TLS. */
-  setTlsIdentity(identity: TlsIdentity): void;
-  /** Every response from now on is the last one of its connection. New ones are still accepted. */
-  endPersistence(): void;
-  /** Stops accepting, closes connections without a request, and the others after the response that they wait for. */
-  close(): void;
-  closeAllConnections(): void;
 }

@@ -302,6 +302,7 @@ function forwarding(operations: OperationRunner): OperationRunner {
     now: (operation) => operations.now(operation),
     run: (operation) => operations.run(operation),
     mark: (mark) => operations.mark(mark),
+    stats: () => operations.stats(),
     close: () => operations.close(),
   };
 }

@@ -3,7 +3,6 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { MessageChannel } from 'node:worker_threads';
 import type { Clock } from '../../src/core/clock.ts';
 import { StoreError, StoreLockedError, StoreVersionError } from '../../src/ledger/errors.ts';
 import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
@@ -11,9 +10,6 @@ import { createLedger } from '../../src/ledger/ledger.ts';
 import { recoverAll } from '../../src/ledger/maintenance.ts';
 import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
-import { connectToWriter } from '../../src/ledger/sqlite/writer-client.ts';
-import { servePort } from '../../src/ledger/sqlite/writer-thread.ts';
-import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import type { Store } from '../../src/ledger/store.ts';
 import { sharedBackground } from '../support/background-thread.ts';
 import { emptyStore } from '../support/empty-store.ts';
@@ -28,7 +24,7 @@ import {
   settleRequest,
   usageRecord,
 } from './fixtures.ts';
-import { sqliteThreads } from './sqlite-threads.ts';
+import { sqliteKilled } from './sqlite-killed.ts';
 import { sqliteTransactions } from './sqlite-transactions.ts';
 
 const folder = temporaryFolder('gateway-ledger');
@@ -62,31 +58,16 @@ async function openServing(clock: Clock): Promise<OpenedLedger> {
   return { connect: async () => connectionTo(store), close: () => store.close() };
 }
 
-/** The messages of workers, with both ends of each port in this thread. */
-async function openThroughPorts(clock: Clock): Promise<OpenedLedger> {
-  const operations = new GroupCommit(openInProcess(clock));
-  return {
-    connect: async () => {
-      const { port1, port2 } = new MessageChannel();
-      servePort(operations, port2);
-      return connectToWriter(port1);
-    },
-    close: () => operations.close(),
-  };
-}
-
 ledgerContract('SQLite', openSync);
 ledgerContract('SQLite in the serving thread', openServing);
-ledgerContract('SQLite through the ports of workers', openThroughPorts);
 
 describe('SQLite file', () => {
-  test('a second opener is refused with one clear line, from this process and from the writer thread', async (t) => {
+  test('a second opener is refused with one clear line, whichever store it opens', async () => {
     const file = newFile();
-    const store = await openWriterThreadStore({ file });
-    t.after(() => store.close());
+    const store = openInProcessStore({ file });
     const refused = (error: unknown) =>
       error instanceof StoreLockedError && /^Another gateway uses this data folder/.test(error.message);
-    await assert.rejects(openWriterThreadStore({ file }), refused);
+    assert.throws(() => openInProcessStore({ file }), refused);
     assert.throws(() => openSyncStore({ file }), refused);
     await store.close();
     await openSyncStore({ file }).close();
@@ -126,11 +107,9 @@ describe('SQLite file', () => {
     const file = newFile();
     writeFileSync(file, 'this is no database, however long this text may be '.repeat(50));
     assert.throws(() => openSyncStore({ file }), StoreError);
-    await assert.rejects(openWriterThreadStore({ file }), StoreError);
-    await assert.rejects(
-      openWriterThreadStore({ file: join(folder, 'missing', 'ledger.db') }),
-      /Cannot open the database/,
-    );
+    assert.throws(() => openInProcessStore({ file }), StoreError);
+    const missing = join(folder, 'missing', 'ledger.db');
+    assert.throws(() => openInProcessStore({ file: missing }), /Cannot open the database/);
   });
 
   test('[F37] a tree that is read anew knows what all of its keys hold', async () => {
@@ -304,4 +283,4 @@ describe('SQLite file', () => {
 });
 
 sqliteTransactions(newFile);
-sqliteThreads(newFile);
+sqliteKilled(newFile);

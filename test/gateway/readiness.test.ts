@@ -4,13 +4,21 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
 import { socketPath } from '../../src/admin/socket.ts';
 import { type GatewayProcess, gatewayProcess } from '../support/gateway-process.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startedGateway } from '../support/started-gateway.ts';
 import { type Gated, gatedUpstream } from '../support/upstreams/gated.ts';
 import { RawPeer } from '../unit/transport/server/fixture.ts';
+
+/** Several workers need it. */
+let postgres: TestPostgres;
+before(async () => {
+  postgres = await startPostgres();
+});
+after(() => postgres.stop());
 
 function streamed(key: CreatedKey): string {
   const body = JSON.stringify({ model: 'gated/one', stream: true, messages: [{ role: 'user', content: 'Hello' }] });
@@ -54,7 +62,8 @@ test('[F9] a gateway is not ready while it drains, and alive until it has ended'
 async function stoppable(t: TestContext, preStopSeconds: number, ...flags: string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-pre-stop-'));
   await writeFile(join(folder, 'gateway.yaml'), `limits: { pre_stop: ${preStopSeconds} }`);
-  const gateway = await gatewayProcess(folder, {}, flags);
+  const env = flags.length === 0 ? {} : { DATABASE_URL: postgres.url(await postgres.createDatabase()) };
+  const gateway = await gatewayProcess(folder, env, flags);
   t.after(async () => {
     await gateway.kill('SIGKILL');
     await rm(folder, { recursive: true, force: true });

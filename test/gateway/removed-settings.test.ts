@@ -1,4 +1,4 @@
-/** A setting of an earlier release that does nothing any longer is named at the start, and nothing else changes. */
+/** A setting of an earlier release that does nothing here is named at the start, and nothing else changes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_LOG } from '../../src/core/log.ts';
@@ -18,4 +18,10 @@ test('GATEWAY_HTTP is one line in the log, whatever it is set to', async () => {
     assert.equal(warnings.filter((line) => /GATEWAY_HTTP has no effect any longer/.test(line)).length, 1, value);
   }
   assert.deepEqual(await warningsWith({}), []);
+});
+
+test('several workers on the embedded store are one process, and a line in the log that says what has them', async () => {
+  const warnings = await warningsWith({ GATEWAY_WORKERS: '2' });
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? '', /^several workers need PostgreSQL: .*gateway migrate --to postgres$/);
 });

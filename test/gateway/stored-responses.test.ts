@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../src/admin/api.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { auditClean, errorReply, refusal, usage, visit } from '../support/requests.ts';
 import { COUNTS_EXACTLY, call, startedGateway, withGateway } from '../support/started-gateway.ts';
 
@@ -295,7 +296,9 @@ describe('[R64] a gateway that stores nothing', () => {
 });
 
 test('[R64] a conversation goes on at whichever worker it meets', async () => {
-  await using workers = await startedGateway({ env: { GATEWAY_WORKERS: '2' } });
+  await using postgres = await startPostgres();
+  const DATABASE_URL = postgres.url(await postgres.createDatabase());
+  await using workers = await startedGateway({ env: { DATABASE_URL, GATEWAY_WORKERS: '2' } });
   const key = await workers.creditKey();
   let previous = await create(key, 'Hello');
   for (let turn = 0; turn < 6; turn++) {

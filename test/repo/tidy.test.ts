@@ -14,7 +14,6 @@ const COMPOSERS = ['cli.ts', 'process'];
 const ENTRY_POINTS = [
   'cli.ts',
   'sandbox/main.ts',
-  'ledger/sqlite/writer-thread.ts',
   'ledger/sqlite/background-thread.ts',
   'counting/worker.ts',
   'process/worker.ts',

@@ -5,14 +5,14 @@ import { installationSecret } from '../../src/admin/secrets.ts';
 import { AdminService } from '../../src/admin/service.ts';
 import { listenOnSocket } from '../../src/admin/socket.ts';
 import { systemClock } from '../../src/core/clock.ts';
-import { createLedgerOn } from '../../src/ledger/ledger.ts';
-import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
+import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
 import { testOperators } from './admin-fixture.ts';
 
 const dataDir = process.argv[2] ?? '';
 await ensureDataDir(dataDir);
 const secret = await installationSecret(dataDir, null);
-const ledger = createLedgerOn(await openWriterThreadStore({ file: storeFile(dataDir) }));
+const ledger = createLedger(openInProcessStore({ file: storeFile(dataDir) }));
 const service = new AdminService({
   ledger,
   operators: testOperators(dataDir, systemClock()),

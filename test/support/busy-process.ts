@@ -1,18 +1,12 @@
 /** Works on the ledger without end, to be killed: prints the hold of each settlement that it saw committed. */
 
-import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
-import { createLedgerOn } from '../../src/ledger/ledger.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
 import { startMaintenance } from '../../src/ledger/maintenance.ts';
 import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
-import { openWriterThreadStore } from '../../src/ledger/sqlite/writer-thread-store.ts';
 import { admitRequest, newKey, settleRequest, usageRecord } from '../contract/fixtures.ts';
 
-const [file = '', kind] = process.argv.slice(2);
-const ledger = createLedgerOn(
-  kind === 'serving'
-    ? new GroupCommit(openInProcessStore({ file, checkpointPages: 500 }))
-    : await openWriterThreadStore({ file }),
-);
+const [file = ''] = process.argv.slice(2);
+const ledger = createLedger(openInProcessStore({ file, checkpointPages: 500 }));
 await startMaintenance(ledger);
 const { tokens } = usageRecord();
 await ledger.createKey(newKey({ id: 'busy', credit: 10n ** 12n }));

@@ -60,7 +60,6 @@ export async function faultyGateway(
     installationSecret: SECRET,
     // No test here asks the sandbox.
     sandboxUrl: 'http://127.0.0.1:9',
-    reusePort: false,
     observers,
     requestLog,
   });

@@ -4,6 +4,7 @@
  * ends red instead, some time after its last test, and says what was open.
  */
 import type { ChildProcess } from 'node:child_process';
+import cluster from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
 import { statfsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
@@ -24,9 +25,9 @@ const END_WITHIN_MS = Number(process.env.TEST_END_MS ?? '180000');
 
 const children = new Set<ChildProcess>();
 
-// Only in the processes of test files: not in the runner that starts them, and not in their threads, which load this as well
-// and should not load the runner with it.
-if (process.env.NODE_TEST_CONTEXT !== undefined && isMainThread) {
+// Only in the processes of test files: not in the runner that starts them, and not in their threads and workers, which load this
+// as well and should not load the runner with it.
+if (process.env.NODE_TEST_CONTEXT !== undefined && isMainThread && cluster.isPrimary) {
   const { after } = await import('node:test');
   subscribe('child_process', (message) => {
     const child = (message as { process?: ChildProcess }).process;

@@ -24,7 +24,7 @@ import { Client } from 'pg';
 import { freePort } from './free-port.ts';
 import { keepCopy, keptPath } from './kept-copy.ts';
 
-export interface TestPostgres {
+export interface TestPostgres extends AsyncDisposable {
   readonly port: number;
   /** The URL of a database of this server; the superuser's unless another user is named. */
   url(database: string, user?: string): string;
@@ -118,6 +118,11 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
     }
   }
 
+  async function stop(): Promise<void> {
+    await end('immediate');
+    rmSync(folder, { recursive: true, force: true });
+  }
+
   return {
     port,
     url,
@@ -139,10 +144,8 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
         for (const pid of frozen) signal(pid, 'SIGCONT');
       };
     },
-    stop: async () => {
-      await end('immediate');
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

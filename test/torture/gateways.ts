@@ -1,5 +1,6 @@
 /** One gateway as a process: killed, frozen, drained and started again, always on the same data. */
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -76,11 +77,25 @@ export class TorturedGateway {
 
   /** Past its lease, so that everybody else takes it for dead. */
   async freeze(random: Random): Promise<number> {
-    const { child } = this.process;
-    child.kill('SIGSTOP');
+    const pids = [this.process.child.pid ?? 0, ...this.#workers()];
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
     await delay(LEASE_S * 1_000 + random.between(200, 2_000));
-    child.kill('SIGCONT');
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
     return 0;
+  }
+
+  /** One of its workers, which is replaced. */
+  async killWorker(random: Random): Promise<number> {
+    const pid = random.pick(this.#workers());
+    if (pid === undefined) return 0;
+    process.kill(pid, 'SIGKILL');
+    return 1;
+  }
+
+  /** The processes that serve for it; none where it serves by itself. */
+  #workers(): readonly number[] {
+    const { pid } = this.process.child;
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
   }
 
   async drainAndStart(): Promise<number> {

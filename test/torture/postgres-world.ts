@@ -65,6 +65,11 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
           return gateways.length;
         },
       },
+      {
+        name: 'kill -9 of a worker',
+        weight: workers > 1 ? 4 : 0,
+        run: (random) => one(gateways, random).killWorker(random),
+      },
       { name: 'frozen past its lease', weight: 3, run: (random) => one(gateways, random).freeze(random) },
       { name: 'drained and started', weight: 1, run: (random) => one(gateways, random).drainAndStart() },
       { name: 'PostgreSQL stopped at once', weight: 3, run: () => server.restart('immediate').then(() => 1) },

@@ -10,7 +10,7 @@ Starts gateways as processes, loads them, kills, freezes and cuts them and what 
 saw with the ledger after each round. Everything is on the loopback interface and in temporary folders.
   --minutes N    how long (default 2); the round that runs is finished
   --engine NAME  sqlite (default) or postgres
-  --workers N    worker threads of each gateway (default 1)
+  --workers N    worker processes of each gateway (default 1); they need postgres
   --seed N       draws the load and the faults (default: by the time of day)
   --round N      only this round of the seed, as a report names it`;
 
@@ -48,8 +48,8 @@ async function main(): Promise<number> {
   console.log(`seed ${seed}`);
 
   const startedMs = Date.now();
-  const open = engine === 'sqlite' ? sqliteWorld : postgresWorld;
-  await using world = await open({ workers });
+  if (engine === 'sqlite' && workers > 1) throw new Error('--workers needs --engine postgres');
+  await using world = engine === 'sqlite' ? await sqliteWorld() : await postgresWorld({ workers });
   const { figures, violations } = await torture(world, {
     seed,
     firstRound: only ?? 1,

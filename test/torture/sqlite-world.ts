@@ -6,9 +6,9 @@ import { startSandbox } from '../../src/sandbox/server.ts';
 import { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
 import { sqliteCharges } from '../support/charges.ts';
 import { TorturedGateway } from './gateways.ts';
-import { configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
+import { configFor, cut, LEASE_S, type World } from './world.ts';
 
-export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
+export async function sqliteWorld(): Promise<World> {
   await using parts = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-torture-'));
   parts.defer(() => rm(dataDir, { recursive: true, force: true }));
@@ -18,13 +18,13 @@ export async function sqliteWorld({ workers }: WorldOptions): Promise<World> {
   parts.defer(() => proxy.close());
   await writeFile(join(dataDir, 'gateway.yaml'), configFor(proxy.port));
   const deaths: string[] = [];
-  const gateway = new TorturedGateway(dataDir, {}, workers, deaths);
+  const gateway = new TorturedGateway(dataDir, {}, 1, deaths);
   await gateway.start();
   parts.defer(() => gateway.kill());
 
   const opened = parts.move();
   return {
-    name: `sqlite, ${workers} ${workers === 1 ? 'worker' : 'workers'}`,
+    name: 'sqlite',
     faults: [
       { name: 'kill -9', weight: 10, run: (random) => gateway.killAndStart(random) },
       { name: 'frozen past its lease', weight: 2, run: (random) => gateway.freeze(random) },

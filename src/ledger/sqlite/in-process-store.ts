@@ -1,6 +1,6 @@
 /**
- * The embedded store: in the thread that serves, where one thread serves alone, or in the writer thread. Its transactions
- * are written to the file at once, which takes microseconds; everything that waits for the disk happens on other threads.
+ * The embedded store, in the thread that serves. Its transactions are written to the file at once, which takes microseconds;
+ * everything that waits for the disk happens on other threads.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';

@@ -1,4 +1,4 @@
-/** The values of metrics at one moment, as plain data: threads send them to each other. */
+/** The values of metrics at one moment, as plain data: workers send them to the primary process. */
 import type { HistogramCounts } from '../../lib/histogram.ts';
 import { type FamilyName, familyOf } from './families.ts';
 
@@ -10,7 +10,7 @@ export interface Sample {
 
 export type Reading = Partial<Record<FamilyName, readonly Sample[]>>;
 
-/** One thread's values, under its number where each has its own. */
+/** One worker's values, under its number where each has its own. */
 export function ofWorker(reading: Reading, worker: number): Reading {
   const labelled: Reading = {};
   for (const [name, samples] of entries(reading)) {
@@ -39,6 +39,11 @@ export function merged(readings: readonly Reading[]): Reading {
     }
   }
   return Object.fromEntries([...sums].map(([name, family]) => [name, [...family.values()]]));
+}
+
+/** What only grows: counters and histograms. */
+export function cumulative(reading: Reading): Reading {
+  return Object.fromEntries(entries(reading).filter(([name]) => familyOf(name).type !== 'gauge'));
 }
 
 export function entries(reading: Reading): readonly (readonly [FamilyName, readonly Sample[]])[] {

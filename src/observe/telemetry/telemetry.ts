@@ -2,9 +2,9 @@
  * Traces and metrics over OTLP. Loaded only where a target is configured. Spans are made from the record of a request when
  * it has ended, so nothing of a trace is on its path; what the target does not take in time is dropped by the SDK.
  */
+import cluster from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { threadId } from 'node:worker_threads';
 import { trace } from '@opentelemetry/api';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
@@ -62,10 +62,10 @@ export async function openTelemetry(settings: TelemetrySettings, log: Log): Prom
 
 type Resource = ReturnType<typeof resourceFromAttributes>;
 
-/** Every serving thread counts for itself, so each is an instance: sums under one name would replace each other. */
+/** Every worker counts for itself, so each is an instance: sums under one name would replace each other. */
 export function resourceOf(
   { resource, serviceName }: Pick<TelemetrySettings, 'resource' | 'serviceName'>,
-  thread = threadId,
+  worker = cluster.worker?.id ?? 0,
 ): Resource {
   const given = resource['service.instance.id'] ?? randomUUID();
   return defaultResource().merge(
@@ -73,7 +73,7 @@ export function resourceOf(
       'service.version': readVersion(),
       ...resource,
       'service.name': serviceName,
-      'service.instance.id': thread === 0 ? given : `${given}/${thread}`,
+      'service.instance.id': worker === 0 ? given : `${given}/${worker}`,
     }),
   );
 }

@@ -1,7 +1,7 @@
 /** The client over undici: one pool for each origin and way to it, and a handler object for each call. */
 import type { Dispatcher } from 'undici';
 import { DeadlineTimer } from '../../lib/deadline-timer.ts';
-import type { CallHandle, ClientTransport, Destination, OutgoingRequest, ResponseListener } from '../client.ts';
+import type { CallHandle, Destination, OutgoingRequest, ResponseListener } from '../client.ts';
 import { HttpCall } from './call.ts';
 import { openUpstreamPool, type UpstreamPool } from './pool.ts';
 import { isSendable } from './sendable.ts';
@@ -14,11 +14,12 @@ interface Prepared {
   readonly headers: string[] | null;
 }
 
-export class HttpClient implements ClientTransport {
+export class HttpClient {
   readonly #deadlines = new DeadlineTimer<HttpCall>();
   readonly #pools = new Map<string, UpstreamPool>();
   #prepared = new WeakMap<Destination, Prepared>();
 
+  /** A request is sent at most once: whether it may be repeated is the caller's decision. */
   send({ destination, body, timeouts }: OutgoingRequest, listener: ResponseListener): CallHandle {
     const { pool, headers } = this.#prepare(destination, timeouts.connectMs);
     const options: Dispatcher.DispatchOptions = {
@@ -34,6 +35,7 @@ export class HttpClient implements ClientTransport {
     return call;
   }
 
+  /** Calls that are under way fail. */
   async close(): Promise<void> {
     const pools = [...this.#pools.values()];
     this.#pools.clear();

@@ -10,7 +10,7 @@ import type { TLSSocket } from 'node:tls';
 import { clientNetwork, plainAddress } from '../../core/client-address.ts';
 import type { Log } from '../../core/log.ts';
 import type { RequestFault } from '../errors.ts';
-import type { ListenOptions, RequestHandler, ServerLimits, ServerTransport, TlsIdentity } from '../server.ts';
+import type { ListenOptions, RequestHandler, ServerLimits, TlsIdentity } from '../server.ts';
 import { type ClientConnection, ClientConnections } from './client-connections.ts';
 import { ConnectionLimit } from './connection-limit.ts';
 import { Http1Connection } from './http1-connection.ts';
@@ -54,7 +54,7 @@ class Accepted implements ClientConnection {
   }
 }
 
-export class HttpServer implements ServerTransport {
+export class HttpServer {
   readonly limits: ServerLimits;
   readonly handler: RequestHandler;
   readonly keepAlive: string;
@@ -133,6 +133,7 @@ export class HttpServer implements ServerTransport {
     });
   }
 
+  /** The port that is listened on. */
   async listen(options: ListenOptions): Promise<number> {
     this.#listener.listen(options);
     await once(this.#listener, 'listening');
@@ -143,15 +144,18 @@ export class HttpServer implements ServerTransport {
     return address.port;
   }
 
+  /** For connections that begin from now on. Throws where the listener has no TLS. */
   setTlsIdentity(identity: TlsIdentity): void {
     if (this.#secure === null) throw new Error('the listener has no TLS');
     this.#secure.setSecureContext({ ...identity });
   }
 
+  /** Every response from now on is the last one of its connection. New ones are still accepted. */
   endPersistence(): void {
     this.persistent = false;
   }
 
+  /** Stops accepting, closes connections without a request, and the others after the response that they wait for. */
   close(): void {
     this.endPersistence();
     this.closing = true;
@@ -162,6 +166,7 @@ export class HttpServer implements ServerTransport {
     this.#stopRounds();
   }
 
+  /** Connections that are open now. */
   get connections(): number {
     return this.#accepted.size;
   }

@@ -3,6 +3,7 @@ import type { ServerResponse as OutgoingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawHeaders, ServerResponse } from '../server.ts';
 import type { Http1Request } from './http1-request.ts';
+import { ResponsePhases } from './response-phases.ts';
 
 /** The connection, as its response sees it. */
 export interface ResponseOwner {
@@ -19,47 +20,26 @@ export interface ResponseOwner {
 }
 
 /** One per request. */
-export class Http1Response implements ServerResponse {
+export class Http1Response extends ResponsePhases implements ServerResponse {
   readonly #outgoing: OutgoingMessage;
   readonly #owner: ResponseOwner;
   readonly #http10: boolean;
-  #phase: 'open' | 'streaming' | 'ended' = 'open';
   #protocol: string | null = null;
-  #closed = false;
-  #onClose: (() => void) | null = null;
-  #onDrain: (() => void) | null = null;
 
   constructor(outgoing: OutgoingMessage, request: Http1Request, owner: ResponseOwner) {
+    super(outgoing);
     this.#outgoing = outgoing;
     this.#owner = owner;
     this.#http10 = request.head.http10;
   }
 
-  get headersSent(): boolean {
-    return this.#phase !== 'open';
-  }
-
-  get closed(): boolean {
-    return this.#closed;
-  }
-
   get ended(): boolean {
-    return this.#phase === 'ended';
+    return this.phase === 'ended';
   }
 
   /** Whether only the close of the connection ends it, and has not yet. */
   get endsWithClose(): boolean {
-    return this.#http10 && this.#phase === 'streaming';
-  }
-
-  onClose(listener: () => void): void {
-    this.#onClose = listener;
-    if (this.#closed) listener();
-  }
-
-  onDrain(listener: () => void): void {
-    if (this.#onDrain === null) this.#outgoing.once('drain', () => this.#drained());
-    this.#onDrain = listener;
+    return this.#http10 && this.phase === 'streaming';
   }
 
   requireUpgrade(protocol: string): void {
@@ -67,32 +47,32 @@ export class Http1Response implements ServerResponse {
   }
 
   send(status: number, headers: RawHeaders, content: Uint8Array): void {
-    if (this.#phase !== 'open') return;
+    if (this.phase !== 'open') return;
     headers.push('content-length', content.byteLength);
     this.#writeHead(status, headers, true);
-    this.#phase = 'ended';
+    this.phase = 'ended';
     this.#outgoing.end(content);
     this.#owner.responseEnded();
   }
 
   writeHead(status: number, headers: RawHeaders): void {
-    if (this.#phase !== 'open') return;
+    if (this.phase !== 'open') return;
     this.#writeHead(status, headers, !this.#http10);
-    this.#phase = 'streaming';
+    this.phase = 'streaming';
   }
 
   flushHeaders(): void {
-    if (this.#phase === 'streaming') this.#outgoing.flushHeaders();
+    if (this.phase === 'streaming') this.#outgoing.flushHeaders();
   }
 
   write(bytes: Buffer): boolean {
-    if (this.#phase !== 'streaming' || bytes.length === 0) return true;
+    if (this.phase !== 'streaming' || bytes.length === 0) return true;
     return this.#outgoing.write(bytes);
   }
 
   end(bytes: Uint8Array, lingerMs?: number): void {
-    if (this.#phase !== 'streaming') return;
-    this.#phase = 'ended';
+    if (this.phase !== 'streaming') return;
+    this.phase = 'ended';
     this.#outgoing.end(bytes);
     // Mostly all of it has been taken at once.
     if (lingerMs !== undefined && !this.#outgoing.writableFinished) this.#destroyUnlessTaken(lingerMs);
@@ -101,19 +81,11 @@ export class Http1Response implements ServerResponse {
 
   destroy(): void {
     // After its end the connection belongs to the next request.
-    if (this.#phase === 'ended') return;
+    if (this.phase === 'ended') return;
     const { socket } = this.#owner;
     // Where only the close ends a response, an orderly one would make it look complete.
     if (this.endsWithClose) socket.resetAndDestroy();
     else socket.destroy();
-  }
-
-  /** Called by the connection when the client has closed it. */
-  connectionClosed(): void {
-    if (this.#phase === 'ended') return;
-    this.#phase = 'ended';
-    this.#closed = true;
-    this.#onClose?.();
   }
 
   #writeHead(status: number, headers: RawHeaders, framed: boolean): void {
@@ -134,11 +106,5 @@ export class Http1Response implements ServerResponse {
       socket.off('close', stop);
       stop();
     });
-  }
-
-  #drained(): void {
-    const listener = this.#onDrain;
-    this.#onDrain = null;
-    listener?.();
   }
 }

@@ -3,6 +3,7 @@ import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'nod
 import type { RequestFault } from '../errors.ts';
 import type { RawHeaders, Refusal, ServerResponse } from '../server.ts';
 import type { Http2Request } from './http2-request.ts';
+import { ResponsePhases } from './response-phases.ts';
 
 /** Fields of an HTTP/1.1 connection, which HTTP/2 does not have. */
 const CONNECTION_FIELDS = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
@@ -10,65 +11,44 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const { NGHTTP2_NO_ERROR } = constants;
 
 /** One per request. */
-export class Http2Response implements ServerResponse {
+export class Http2Response extends ResponsePhases implements ServerResponse {
   readonly #request: Http2Request;
   readonly #stream: ServerHttp2Stream;
-  #phase: 'open' | 'streaming' | 'ended' = 'open';
-  #closed = false;
-  #onClose: (() => void) | null = null;
-  #onDrain: (() => void) | null = null;
 
   constructor(request: Http2Request, refusal: (fault: RequestFault) => Refusal) {
+    super(request.stream);
     this.#request = request;
     this.#stream = request.stream;
     request.onTimeout = () => this.#timedOut(refusal);
   }
 
-  get headersSent(): boolean {
-    return this.#phase !== 'open';
-  }
-
-  get closed(): boolean {
-    return this.#closed;
-  }
-
-  onClose(listener: () => void): void {
-    this.#onClose = listener;
-    if (this.#closed) listener();
-  }
-
-  onDrain(listener: () => void): void {
-    if (this.#onDrain === null) this.#stream.once('drain', () => this.#drained());
-    this.#onDrain = listener;
-  }
-
   requireUpgrade(): void {}
 
   send(status: number, headers: RawHeaders, content: Uint8Array): void {
-    if (this.#phase !== 'open') return;
+    if (this.phase !== 'open') return;
     headers.push('content-length', content.byteLength);
     this.#respond(status, headers);
-    this.#phase = 'ended';
+    this.phase = 'ended';
     this.#end(content);
   }
 
   writeHead(status: number, headers: RawHeaders): void {
-    if (this.#phase !== 'open') return;
+    if (this.phase !== 'open') return;
     this.#respond(status, headers);
-    this.#phase = 'streaming';
+    this.phase = 'streaming';
   }
 
   /** The head of a stream is sent at once. */
   flushHeaders(): void {}
 
   write(bytes: Buffer): boolean {
-    if (this.#phase !== 'streaming' || bytes.length === 0 || this.#request.method === 'HEAD') return true;
+    if (this.phase !== 'streaming' || bytes.length === 0 || this.#request.method === 'HEAD') return true;
     return this.#stream.write(bytes);
   }
 
   end(bytes: Uint8Array, lingerMs?: number): void {
-    if (this.#phase !== 'streaming') return;
-    this.#phase = 'ended';
+    if (this.phase !== 'streaming') return;
+    this.phase = 'ended';
     if (lingerMs !== undefined) {
       const timer = setTimeout(() => giveUp(this.#stream), lingerMs);
       this.#stream.once('close', () => clearTimeout(timer));
@@ -78,15 +58,7 @@ export class Http2Response implements ServerResponse {
   }
 
   destroy(): void {
-    if (this.#phase !== 'ended') giveUp(this.#stream);
-  }
-
-  /** Called when the stream is closed, by whichever side. */
-  connectionClosed(): void {
-    if (this.#phase === 'ended') return;
-    this.#phase = 'ended';
-    this.#closed = true;
-    this.#onClose?.();
+    if (this.phase !== 'ended') giveUp(this.#stream);
   }
 
   #respond(status: number, headers: RawHeaders): void {
@@ -101,19 +73,13 @@ export class Http2Response implements ServerResponse {
   }
 
   #timedOut(refusal: (fault: RequestFault) => Refusal): void {
-    if (this.#phase !== 'open') {
+    if (this.phase !== 'open') {
       giveUp(this.#stream);
       return;
     }
     this.connectionClosed();
     this.#request.abort();
     refuseStream(this.#stream, refusal('too_slow'));
-  }
-
-  #drained(): void {
-    const listener = this.#onDrain;
-    this.#onDrain = null;
-    listener?.();
   }
 }
 

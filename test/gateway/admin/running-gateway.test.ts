@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { openLog } from '../../../src/observe/log.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { call, startedGateway } from '../../support/started-gateway.ts';
 import { GATED_SECRET, gatedUpstream } from '../../support/upstreams/gated.ts';
 
@@ -149,7 +150,9 @@ describe('a running gateway', () => {
   });
 
   test('says the same with several workers, and stops a request at whichever of them serves it', async () => {
-    await using several = await startedGateway({ config: upstream.config, env: { GATEWAY_WORKERS: '2' } });
+    await using postgres = await startPostgres();
+    const env = { DATABASE_URL: postgres.url(await postgres.createDatabase()), GATEWAY_WORKERS: '2' };
+    await using several = await startedGateway({ config: upstream.config, env });
     const key = readFileSync(join(several.dataDir, 'admin.secret'), 'utf8').trim();
     const api = `http://127.0.0.1:${several.adminPort}/admin/v1`;
     const providers = (await (await call(`${api}/providers`, { key })).json()) as List<ProviderState>;

@@ -1,11 +1,13 @@
 /** What a scrape says of a scripted run, held against the ledger and the answers that clients got. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { KeyView } from '../../../src/admin/api.ts';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
+import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { Scrape, scrapeOf } from '../../support/scrape.ts';
 import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 
@@ -165,16 +167,20 @@ describe('a scrape', () => {
 });
 
 describe('a scrape of two workers', () => {
+  let postgres: TestPostgres;
   let folder: string;
   let gateway: GatewayProcess;
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-metrics-'));
     await writeFile(join(folder, 'gateway.yaml'), '');
-    gateway = await gatewayProcess(folder, { GATEWAY_METRICS_KEYS: 'on' }, ['--workers', '2']);
+    postgres = await startPostgres();
+    const DATABASE_URL = postgres.url(await postgres.createDatabase());
+    gateway = await gatewayProcess(folder, { DATABASE_URL, GATEWAY_METRICS_KEYS: 'on' }, ['--workers', '2']);
   });
   after(async () => {
     await gateway.kill('SIGTERM');
+    await postgres.stop();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -194,6 +200,24 @@ describe('a scrape of two workers', () => {
     assert.deepEqual(scrape.values('gateway_heap_used_bytes', 'worker'), ['1', '2']);
     assert.deepEqual(scrape.values('gateway_circuit_open', 'worker'), ['1', '2']);
     assert.equal(scrape.sum('gateway_workers'), 2);
-    assert.ok(scrape.sum('gateway_ledger_commit_seconds') > 0, 'the one writer is asked too');
+    assert.ok(scrape.sum('gateway_ledger_commit_seconds') > 0, 'the ledgers are asked too');
+  });
+
+  test('does not become less when a worker dies', async () => {
+    const before = await scrapeOf(folder);
+    const { pid } = gateway.child;
+    const [worker] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number);
+    assert.ok(worker !== undefined && worker > 0);
+    process.kill(worker, 'SIGKILL');
+    await gateway.until(/a worker ended by itself/);
+    for (;;) {
+      // While it is noticed, there may be none: a sum without the worker would be less.
+      const scrape = await scrapeOf(folder).catch(() => null);
+      if (scrape === null) continue;
+      for (const name of ['gateway_requests_total', 'gateway_charged_credits_total', 'process_cpu_seconds_total']) {
+        assert.ok(scrape.sum(name) >= before.sum(name), name);
+      }
+      if (scrape.values('gateway_heap_used_bytes', 'worker').length === 2) break;
+    }
   });
 });

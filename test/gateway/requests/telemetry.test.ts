@@ -9,6 +9,7 @@ import { readVersion } from '../../../src/lib/version.ts';
 import { warnOfLoss } from '../../../src/observe/telemetry/loss.ts';
 import { openTelemetry, resourceOf } from '../../../src/observe/telemetry/telemetry.ts';
 import { attributesOf, OtlpReceiver } from '../../support/otlp-receiver.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 import { ask, ClientStream, configText } from '../../support/scripted-gateway.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
@@ -149,11 +150,13 @@ describe('with an OTLP endpoint', () => {
 
   for (const workers of ['1', '2']) {
     test(`an endpoint that hangs stalls no request and no stop, of ${workers} workers`, async () => {
+      await using postgres = await startPostgres();
       const own = await OtlpReceiver.start();
       own.hanging = true;
       {
         await using gateway = await gatewayWith({
           GATEWAY_WORKERS: workers,
+          DATABASE_URL: postgres.url(await postgres.createDatabase()),
           OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
           OTEL_METRIC_EXPORT_INTERVAL: '50',
           OTEL_EXPORTER_OTLP_TIMEOUT: '3600000',

@@ -1,15 +1,13 @@
 /**
- * Loaded into every thread of a gateway under test: writes down which worker took which request, and ends a thread
- * when a request asks for it.
+ * Loaded into every process of a gateway under test: writes down which worker took which request, and ends a worker when a
+ * request asks for it.
  */
-
+import cluster from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { isMainThread, threadId, workerData } from 'node:worker_threads';
 
 const file = process.env.WITNESS_FILE;
-const toWriter = new BroadcastChannel('end-the-writer');
 
 subscribe('net.server.socket', (message) => {
   const { socket } = message as { socket: Socket };
@@ -20,20 +18,12 @@ subscribe('net.server.socket', (message) => {
 });
 
 function onRequest(url: string): void {
-  if (file !== undefined && !isMainThread) appendFileSync(file, `${threadId}\n`);
+  if (file !== undefined && cluster.isWorker) appendFileSync(file, `${process.pid}\n`);
   if (url === '/end/by-error') {
     setImmediate(() => {
       throw new Error('told to break');
     });
   }
   if (url === '/end/by-exit') process.exit(3);
-  if (url === '/end/writer') toWriter.postMessage('now');
+  if (url === '/end/by-kill') process.kill(process.pid, 'SIGKILL');
 }
-
-const isWriter = !isMainThread && typeof (workerData as { file?: unknown } | null)?.file === 'string';
-if (isWriter) {
-  toWriter.onmessage = () => {
-    throw new Error('the writer was told to break');
-  };
-}
-toWriter.unref();

@@ -51,15 +51,6 @@ describe('files that change under a running gateway', () => {
       assert.match(gateway.output(), line);
     });
   }
-
-  test('with --workers too', async (t) => {
-    const folder = newFolder();
-    const gateway = await gatewayProcess(folder, { GATEWAY_LEASE_SECONDS: '1' }, ['--workers', '2']);
-    t.after(() => gateway.kill('SIGKILL'));
-    rmSync(join(folder, 'gateway.db'));
-    assert.equal(await gateway.ended, 1);
-    assert.match(gateway.output(), /gateway\.db was deleted while the gateway was using it/);
-  });
 });
 
 describe('a damaged database', () => {
@@ -94,29 +85,27 @@ describe('a damaged database', () => {
 
 test('a disk that fails while the gateway drains: it does not end with exit code 0', async (t) => {
   await using upstream = await gatedUpstream({ settle_wait: 1 });
-  for (const flags of [[], ['--workers', '2']]) {
-    const folder = newFolder();
-    writeFileSync(join(folder, 'gateway.yaml'), upstream.config);
-    const marker = join(folder, 'failing');
-    const env = { NODE_OPTIONS: `--import ${FAILING_DISK}`, FAILING_DISK: marker };
-    const gateway = await gatewayProcess(folder, env, flags);
-    t.after(() => gateway.kill('SIGKILL'));
-    const key = await gateway.admin.createKey({ mode: 'credit', credit: '1' });
-    const body = { model: 'gated/one', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
-    const answer = call(`${gateway.origin}/v1/chat/completions`, { key: key.key, body });
-    const stream = await upstream.next();
-    stream.begin();
-    const response = await answer;
-    assert.equal(response.status, 200);
-    // The stream ends by the drain or by itself, whichever is first: the disk takes nothing by then.
-    writeFileSync(marker, '');
-    gateway.child.kill('SIGTERM');
-    stream.finish();
-    const text = await response.text().catch(() => '');
-    assert.doesNotMatch(text, /\[DONE\]/, 'what could not be charged was not seen complete');
-    assert.equal(await gateway.ended, 1);
-    assert.match(gateway.output(), /the disk did not take what was committed/);
-  }
+  const folder = newFolder();
+  writeFileSync(join(folder, 'gateway.yaml'), upstream.config);
+  const marker = join(folder, 'failing');
+  const env = { NODE_OPTIONS: `--import ${FAILING_DISK}`, FAILING_DISK: marker };
+  const gateway = await gatewayProcess(folder, env);
+  t.after(() => gateway.kill('SIGKILL'));
+  const key = await gateway.admin.createKey({ mode: 'credit', credit: '1' });
+  const body = { model: 'gated/one', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
+  const answer = call(`${gateway.origin}/v1/chat/completions`, { key: key.key, body });
+  const stream = await upstream.next();
+  stream.begin();
+  const response = await answer;
+  assert.equal(response.status, 200);
+  // The stream ends by the drain or by itself, whichever is first: the disk takes nothing by then.
+  writeFileSync(marker, '');
+  gateway.child.kill('SIGTERM');
+  stream.finish();
+  const text = await response.text().catch(() => '');
+  assert.doesNotMatch(text, /\[DONE\]/, 'what could not be charged was not seen complete');
+  assert.equal(await gateway.ended, 1);
+  assert.match(gateway.output(), /the disk did not take what was committed/);
 });
 
 /** Overwrites the first page of a table. */

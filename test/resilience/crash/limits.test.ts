@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gatewayProcess } from '../../support/gateway-process.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { call } from '../../support/started-gateway.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { farProvider, MODEL } from '../chaos/load.ts';
@@ -41,10 +42,15 @@ for (const flags of [[], ['--workers', '2']]) {
       provider.closeAllConnections();
       provider.close();
     });
+    await using postgres = flags.length === 0 ? null : await startPostgres();
+    const env =
+      postgres === null
+        ? {}
+        : { DATABASE_URL: postgres.url(await postgres.createDatabase()), GATEWAY_LEASE_SECONDS: '1' };
     const dataDir = temporaryFolder('gateway-limits');
     await writeFile(join(dataDir, 'gateway.yaml'), farProvider((provider.address() as AddressInfo).port));
     const start = async () => {
-      const gateway = await gatewayProcess(dataDir, {}, flags);
+      const gateway = await gatewayProcess(dataDir, env, flags);
       t.after(() => gateway.kill('SIGKILL'));
       const ask = (key: string, said: string) => {
         const body = { model: MODEL, messages: [{ role: 'user', content: said }] };
@@ -89,8 +95,17 @@ for (const flags of [[], ['--workers', '2']]) {
     assert.match(await first.refusedBy(lone.key), /parallel requests is reached/);
     await first.gateway.kill('SIGKILL');
 
+    /** At once where the store is the process's own; with others, when its lease is over. */
+    const free = async ({ refusedBy }: Awaited<ReturnType<typeof start>>): Promise<void> => {
+      for (;;) {
+        const message = await refusedBy(lone.key);
+        if (message === '') return;
+        assert.ok(postgres !== null);
+        assert.match(message, /parallel requests is reached/);
+      }
+    };
     const second = await start();
-    assert.equal(await second.refusedBy(lone.key), '');
+    await free(second);
     await second.begin(lone.key);
     // Two inputs and one output are counted: another input fits, whose output leaves no room for a fourth.
     for (const key of keys) assert.equal(await second.refusedBy(key), '');
@@ -103,7 +118,7 @@ for (const flags of [[], ['--workers', '2']]) {
       if (message === '') assert.ok(performance.now() - firstAt >= MINUTE_MS, 'tokens were forgotten');
       else assert.match(message, /tokens per minute is reached/);
     }
-    assert.equal(await third.refusedBy(lone.key), '');
+    await free(third);
     await third.gateway.kill('SIGKILL');
   });
 }

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gatewayProcess } from '../../support/gateway-process.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { call } from '../../support/started-gateway.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { farProvider, MODEL } from '../chaos/load.ts';
@@ -45,12 +46,14 @@ for (const flags of [[], ['--workers', '2']]) {
       provider.closeAllConnections();
       provider.close();
     });
+    await using postgres = flags.length === 0 ? null : await startPostgres();
+    const env = postgres === null ? {} : { DATABASE_URL: postgres.url(await postgres.createDatabase()) };
     const dataDir = temporaryFolder('gateway-rate');
     await writeFile(join(dataDir, 'gateway.yaml'), farProvider((provider.address() as AddressInfo).port));
 
     let key = '';
     for (let start = 0; start <= KILLS; start++) {
-      const gateway = await gatewayProcess(dataDir, {}, flags);
+      const gateway = await gatewayProcess(dataDir, env, flags);
       t.after(() => gateway.kill('SIGKILL'));
       if (start === 0) {
         key = (await gateway.admin.createKey({ mode: 'credit', credit: '1', rpm_limit: LIMIT })).key;

@@ -10,7 +10,6 @@ import type {
   CallFailure,
   CallHandle,
   CallTimeouts,
-  ClientTransport,
   Destination,
   ResponseHeaders,
   ResponseListener,
@@ -201,11 +200,11 @@ export interface CallParts {
 
 /** A client, a server, and calls from the one to the other. */
 export class ClientFixture implements AsyncDisposable {
-  readonly client: ClientTransport;
+  readonly client: HttpClient;
   readonly server: RawServer;
   readonly #origin: string;
 
-  private constructor(client: ClientTransport, server: RawServer, origin: string) {
+  private constructor(client: HttpClient, server: RawServer, origin: string) {
     this.client = client;
     this.server = server;
     this.#origin = origin;

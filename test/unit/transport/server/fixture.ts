@@ -11,7 +11,6 @@ import type {
   RequestHandler,
   ServerLimits,
   ServerResponse,
-  ServerTransport,
   TlsIdentity,
 } from '../../../../src/transport/server.ts';
 
@@ -19,7 +18,7 @@ import type {
 export type Handler = RequestHandler['onRequest'];
 
 export interface ServerFixture extends AsyncDisposable {
-  readonly server: ServerTransport;
+  readonly server: HttpServer;
   readonly port: number;
   /** What was refused, in order. */
   readonly refused: string[];

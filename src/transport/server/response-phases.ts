@@ -1,0 +1,46 @@
+/** What the responses of both protocols have in common: how far they are, and who is told that the client is gone or reads on. */
+import type { Writable } from 'node:stream';
+
+export abstract class ResponsePhases {
+  protected phase: 'open' | 'streaming' | 'ended' = 'open';
+  readonly #out: Pick<Writable, 'once'>;
+  #closed = false;
+  #onClose: (() => void) | null = null;
+  #onDrain: (() => void) | null = null;
+
+  constructor(out: Pick<Writable, 'once'>) {
+    this.#out = out;
+  }
+
+  get headersSent(): boolean {
+    return this.phase !== 'open';
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+    if (this.#closed) listener();
+  }
+
+  onDrain(listener: () => void): void {
+    if (this.#onDrain === null) this.#out.once('drain', () => this.#drained());
+    this.#onDrain = listener;
+  }
+
+  /** Called when the connection or the stream is closed, by whichever side. */
+  connectionClosed(): void {
+    if (this.phase === 'ended') return;
+    this.phase = 'ended';
+    this.#closed = true;
+    this.#onClose?.();
+  }
+
+  #drained(): void {
+    const listener = this.#onDrain;
+    this.#onDrain = null;
+    listener?.();
+  }
+}
