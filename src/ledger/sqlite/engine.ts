@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { SQLITE } from '../books/dialect.ts';
-import { type BooksOperation, isOfBooks, isReport, reportOf, workOf } from '../books/perform.ts';
+import { type BooksOperation, isReport, reportOf, workOf } from '../books/perform.ts';
 import type { Operation, Outcome, Result, RolledUp } from '../operations.ts';
 import { summaryAlong } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
@@ -212,7 +212,6 @@ function takeOver(database: DatabaseSync, accounts: AccountCache, journal: RateJ
 }
 
 function perform(accounts: AccountCache, operation: Operation): Outcome {
-  if (isOfBooks(operation)) return performOnBooks(accounts, operation);
   switch (operation.op) {
     case 'admit':
       return admit(accounts, operation.owner, operation.request);
@@ -253,6 +252,8 @@ function perform(accounts: AccountCache, operation: Operation): Outcome {
     case 'heartbeat':
     case 'ping':
       return performOwn(accounts, operation);
+    default:
+      return performOnBooks(accounts, operation);
   }
 }
 
