@@ -107,7 +107,7 @@ export class Conditions {
 
   /** Where a value is given: `condition` gets its place in the text. */
   add<T extends Value>(value: T | undefined, condition: (place: string) => string): void {
-    if (value !== undefined) this.#conditions.push(condition(this.place(value)));
+    if (value !== undefined) this.#conditions.push(condition(this.#place(value)));
   }
 
   always(condition: string): void {
@@ -119,7 +119,7 @@ export class Conditions {
     this.add(part, (place) => `(${texts.map((text) => this.#dialect.hasPart(text, place)).join(' OR ')})`);
   }
 
-  place(value: Value): string {
+  #place(value: Value): string {
     return `$${this.values.push(value)}`;
   }
 
@@ -128,7 +128,7 @@ export class Conditions {
   }
 
   limit(limit: number | undefined): string {
-    return limit === undefined ? '' : `LIMIT ${this.place(limit)}`;
+    return limit === undefined ? '' : `LIMIT ${this.#place(limit)}`;
   }
 }
 

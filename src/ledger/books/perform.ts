@@ -60,10 +60,6 @@ export function isReport(operation: Operation): operation is ReportOperation {
   return operation.op in REPORTS;
 }
 
-export function isOfBooks(operation: Operation): operation is BooksOperation {
-  return operation.op in HANDLERS;
-}
-
 export function reportOf(reading: Reading, operation: ReportOperation): Work<Outcome> {
   // The name and the rest of an operation belong together, which the compiler does not follow.
   return (REPORTS[operation.op] as (reading: Reading, operation: Operation) => Work<Outcome>)(reading, operation);

@@ -1,5 +1,4 @@
 /** Batches on the hot connection: one statement each, unless it brings up the same hold twice or becomes too large. */
-
 import { Refusal } from '../errors.ts';
 import type { Result } from '../operations.ts';
 import type { Connection } from './connection.ts';

@@ -1,8 +1,7 @@
 /** Responses that are kept for their keys, one statement for each operation; settlements write them in their own batch. */
-
-import { type Row, text } from '../../storage/columns.ts';
+import { text } from '../../storage/columns.ts';
 import type { Operation, Outcome, Pruned } from '../operations.ts';
-import { chainOf, type FoundLink, PRUNED_RESPONSES_MAX } from '../rules/stored-responses.ts';
+import { chainOf, linkFrom, PRUNED_RESPONSES_MAX } from '../rules/stored-responses.ts';
 import type { Connection } from './connection.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 
@@ -38,7 +37,7 @@ export async function performOnResponses(
   switch (operation.op) {
     case 'getResponse': {
       const [row] = await connection.query(GET, [operation.keyId, operation.id, ...time]);
-      return row === undefined ? null : { ...linkOf(row), response: text(row, 'response') };
+      return row === undefined ? null : { ...linkFrom(row), response: text(row, 'response') };
     }
     case 'deleteResponse': {
       const rows = await connection.query(DELETE, [operation.keyId, operation.id, ...time]);
@@ -47,7 +46,7 @@ export async function performOnResponses(
     case 'findChain': {
       const { keyId, keepMs, bytesMax } = operation.renewal;
       const rows = await connection.query(CHAIN, [keyId, operation.id, keepMs, bytesMax, ...time]);
-      return chainOf(operation.id, rows.map(linkOf), bytesMax);
+      return chainOf(operation.id, rows.map(linkFrom), bytesMax);
     }
     case 'findItems': {
       const { keyId, keepMs, bytesMax } = operation.renewal;
@@ -80,17 +79,4 @@ export async function pruneResponses(connection: Connection, nowMs: number): Pro
     more ||= rows.length >= PRUNED_RESPONSES_MAX;
   }
   return { removed, more };
-}
-
-function linkOf(row: Row): FoundLink {
-  return {
-    id: text(row, 'id'),
-    parentId: textOrNull(row, 'parent_id'),
-    input: textOrNull(row, 'input'),
-    output: text(row, 'output'),
-  };
-}
-
-function textOrNull(row: Row, column: string): string | null {
-  return row[column] === null ? null : text(row, column);
 }

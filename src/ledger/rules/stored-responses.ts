@@ -1,4 +1,5 @@
 /** What both stores decide alike about responses that are kept. */
+import { type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { ChainOutcome, StoredLink, StoredResponse } from '../port.ts';
 
 /** A use renews what is kept, but not more often than this share of its time: a long chain is not written at each turn. */
@@ -12,6 +13,15 @@ export function responseBytes({ input, output, response }: StoredResponse): numb
 }
 
 export type FoundLink = Pick<StoredResponse, 'id' | 'parentId' | 'input' | 'output'>;
+
+export function linkFrom(row: Row): FoundLink {
+  return {
+    id: text(row, 'id'),
+    parentId: textOrNull(row, 'parent_id'),
+    input: textOrNull(row, 'input'),
+    output: text(row, 'output'),
+  };
+}
 
 /** `found`: from the response `id` on towards the first, up to one that is missing, comes up twice or is too much. */
 export function chainOf(id: string, found: readonly FoundLink[], bytesMax: number): ChainOutcome {

@@ -1,5 +1,4 @@
 /** Idempotency claims: taken with a hold, ended or freed with it. */
-
 import { bytes, integer, integerOrNull, text } from '../../storage/columns.ts';
 import { CLAIM_KEEP_MS } from '../operations.ts';
 import type { ConflictReason, StoredReply } from '../port.ts';

@@ -6,7 +6,7 @@ import { usageReport } from '../../reports/sqlite/report.ts';
 import { addToRollups, type RollupStep, readStep } from '../../reports/sqlite/rollup.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
 import { SQLITE } from '../books/dialect.ts';
-import { type BooksOperation, isOfBooks, isReport, reportOf, workOf } from '../books/perform.ts';
+import { type BooksOperation, isReport, reportOf, workOf } from '../books/perform.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import { summaryOnPath } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
@@ -212,7 +212,6 @@ function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal):
 }
 
 function perform(keys: KeyCache, operation: Operation): Outcome {
-  if (isOfBooks(operation)) return performOnBooks(keys, operation);
   switch (operation.op) {
     case 'admit':
       return admit(keys, operation.owner, operation.request);
@@ -253,6 +252,8 @@ function perform(keys: KeyCache, operation: Operation): Outcome {
     case 'heartbeat':
     case 'ping':
       return performOwn(keys, operation);
+    default:
+      return performOnBooks(keys, operation);
   }
 }
 

@@ -1,11 +1,11 @@
 /** Responses that are kept for their keys: written with the settlement, read when a request refers to them. */
-
-import { integer, type Row, text, textOrNull } from '../../storage/columns.ts';
+import { integer, text } from '../../storage/columns.ts';
 import type { Outcome, Pruned } from '../operations.ts';
 import type { ChainOutcome, ItemsOutcome, KeptResponse, Renewal, StoredResponse } from '../port.ts';
 import {
   chainOf,
   type FoundLink,
+  linkFrom,
   PRUNED_RESPONSES_MAX,
   RENEWALS_PER_LIFETIME,
   responseBytes,
@@ -56,7 +56,7 @@ function makeRoom(sql: ColdStatements, keyId: string, bytesMax: number): void {
 export function getResponse(sql: ColdStatements, keyId: string, id: string, nowMs: number): StoredResponse | null {
   const row = sql(`SELECT id, parent_id, input, output, response FROM responses
     WHERE key_id = ? AND id = ? AND expires_at_ms > ? AND input IS NOT NULL`).get(keyId, id, nowMs);
-  return row === undefined ? null : { ...linkOf(row), response: text(row, 'response') };
+  return row === undefined ? null : { ...linkFrom(row), response: text(row, 'response') };
 }
 
 export function findChain(sql: ColdStatements, id: string, renewal: Renewal, nowMs: number): ChainOutcome {
@@ -71,7 +71,7 @@ export function findChain(sql: ColdStatements, id: string, renewal: Renewal, now
   while (next !== null && !seen.has(next) && bytes <= bytesMax) {
     const row = find.get(keyId, next, nowMs);
     if (row === undefined) break;
-    const link = linkOf(row);
+    const link = linkFrom(row);
     links.push(link);
     seen.add(next);
     numbers.push(integer(row, 'number'));
@@ -139,13 +139,4 @@ function renew(sql: ColdStatements, numbers: Iterable<number>, { keepMs }: Renew
   const update = sql('UPDATE responses SET expires_at_ms = ? WHERE number = ? AND expires_at_ms < ?');
   const untilMs = nowMs + keepMs;
   for (const number of numbers) update.run(untilMs, number, untilMs - Math.trunc(keepMs / RENEWALS_PER_LIFETIME));
-}
-
-function linkOf(row: Row): FoundLink {
-  return {
-    id: text(row, 'id'),
-    parentId: textOrNull(row, 'parent_id'),
-    input: textOrNull(row, 'input'),
-    output: text(row, 'output'),
-  };
 }

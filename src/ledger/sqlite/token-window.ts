@@ -1,5 +1,4 @@
 /** The tokens that a limit on tokens per minute still counts: what was counted when, oldest first. */
-
 import { type Row, text } from '../../storage/columns.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import { type RateRun, RateWindow, readRun } from './rate-window.ts';
