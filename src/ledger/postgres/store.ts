@@ -2,34 +2,19 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
-import { performOnAccounts } from './accounts.ts';
 import { applyHot } from './apply-batch.ts';
-import { audit } from './audit.ts';
 import { integer } from './columns.ts';
 import { Connection } from './connection.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
-import { getDocument, putDocument } from './documents.ts';
 import { type HotOperation, isHot } from './encode.ts';
 import { isConflict, isOperationFailure, openingError, servingError } from './error-mapping.ts';
-import { keyIds, listKeys } from './key-list.ts';
-import {
-  addCredit,
-  addSecret,
-  changeKey,
-  createKey,
-  createKeys,
-  expiringKeys,
-  getKey,
-  revokeSecret,
-  type Work,
-} from './keys.ts';
+import { isReport, performChange, type ReportOperation, readReport } from './handlers.ts';
+import type { Work } from './keys.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
-import { correct, findCharge, openPromotions, refund } from './money.ts';
 import { onReportConnection } from './report-connection.ts';
-import { isResponseOperation, performOnResponses, type ResponseOperation } from './responses.ts';
-import { closeTime, statement } from './statement.ts';
-import { usageReport } from './usage-report.ts';
+import { isResponseOperation, performOnResponses } from './responses.ts';
+import { closeTime } from './statement.ts';
 import { rollUp } from './usage-rollup.ts';
 
 export interface PostgresStoreOptions {
@@ -52,24 +37,10 @@ export interface PostgresStore extends Store {
   claimFirstStart(): Promise<boolean>;
 }
 
-type AdminOperation = Exclude<Operation, HotOperation | ResponseOperation | { op: 'recover' | 'prune' | 'rollUp' }>;
-
-/** What goes before a statement, in a transaction of its own: nobody waits for the report. */
-interface CloseTime {
-  readonly op: 'closeTime';
-  readonly id: string;
-}
+type ColdOperation = Exclude<Operation, HotOperation>;
 
 const HOT_TIMEOUT_MS = 10_000;
-const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
-  'audit',
-  'listKeys',
-  'keyIds',
-  'usageReport',
-  'findCharge',
-  'statement',
-]);
-const ONE_MOMENT = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
+const READ_ONLY_SNAPSHOT = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const LOCK_TIMEOUT_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 5_000;
 const CONFLICT_TRIES = 3;
@@ -111,14 +82,15 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     }
   }
 
-  async function single(operation: Exclude<Operation, HotOperation>): Promise<Result> {
+  async function single(operation: ColdOperation): Promise<Result> {
     for (let tries = 1; ; tries++) {
       try {
         if (operation.op === 'recover') return await recover(hot, clock, operation.limit);
         if (operation.op === 'prune') return await prune(hot, clock, operation.limit, operation.usageKeepMs);
         if (operation.op === 'rollUp') return await rollUp(background, operation.limit);
         if (isResponseOperation(operation)) return await performOnResponses(background, clock, operation);
-        return await admin(operation);
+        if (isReport(operation)) return await report(operation);
+        return await transact(background, '', (work) => performChange(work, operation));
       } catch (error) {
         if (isConflict(error) && tries < CONFLICT_TRIES) continue;
         if (!isOperationFailure(error)) throw error;
@@ -127,20 +99,20 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     }
   }
 
-  async function admin(operation: AdminOperation): Promise<Outcome> {
-    if (!REPORTS.has(operation.op)) return transact(background, '', operation);
-    if (operation.op === 'statement') await transact(background, '', { op: 'closeTime', id: operation.id });
+  async function report(operation: ReportOperation): Promise<Outcome> {
+    // In a transaction of its own: nobody waits for the report.
+    if (operation.op === 'statement') await transact(background, '', (work) => closeTime(work, operation.id));
     return onReportConnection({ url, lockTimeoutMs, answerTimeoutMs }, (reports) =>
-      transact(reports, ONE_MOMENT, operation),
+      transact(reports, READ_ONLY_SNAPSHOT, (work) => readReport(work, operation)),
     );
   }
 
-  function transact(connection: Connection, mode: string, operation: AdminOperation | CloseTime): Promise<Outcome> {
+  function transact<T>(connection: Connection, mode: string, perform: (work: Work) => Promise<T>): Promise<T> {
     return connection.transaction(mode, async (query) => {
       const [row] = await query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
       const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
       clock.saw(nowMs);
-      return perform({ query, nowMs }, operation);
+      return perform({ query, nowMs });
     });
   }
 
@@ -161,59 +133,5 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     } catch (error) {
       throw openingError(url, error);
     }
-  }
-}
-
-function perform(work: Work, operation: AdminOperation | CloseTime): Promise<Outcome> {
-  switch (operation.op) {
-    case 'createKey':
-      return createKey(work, operation.request);
-    case 'createKeys':
-      return createKeys(work, operation.requests);
-    case 'listKeys':
-      return listKeys(work, operation.query);
-    case 'keyIds':
-      return keyIds(work, operation.accountId, operation.below);
-    case 'getKey':
-      return getKey(work, operation.keyId);
-    case 'changeKey':
-      return changeKey(work, operation.keyId, operation.change);
-    case 'addSecret':
-      return addSecret(work, operation.keyId, operation.digest, operation.prefix);
-    case 'revokeSecret':
-      return revokeSecret(work, operation.keyId, operation.prefix);
-    case 'addCredit':
-      return addCredit(work, operation.keyId, operation);
-    case 'createAccount':
-    case 'changeAccount':
-    case 'moveAccount':
-    case 'moveKey':
-    case 'joinAccount':
-    case 'addAccountCredit':
-    case 'getAccount':
-    case 'listAccounts':
-      return performOnAccounts(work, operation);
-    case 'expiringKeys':
-      return expiringKeys(work, operation.after, operation.untilMs, operation.limit);
-    case 'correct':
-      return correct(work, operation.request);
-    case 'findCharge':
-      return findCharge(work, operation.requestId);
-    case 'refund':
-      return refund(work, operation.request);
-    case 'promotions':
-      return openPromotions(work, operation.id);
-    case 'closeTime':
-      return closeTime(work, operation.id);
-    case 'statement':
-      return statement(work, operation.id, operation.sinceMs, operation.untilMs);
-    case 'audit':
-      return audit(work);
-    case 'usageReport':
-      return usageReport(work, operation.query);
-    case 'getDocument':
-      return getDocument(work, operation.name);
-    case 'putDocument':
-      return putDocument(work, operation.name, operation.value);
   }
 }

@@ -1,36 +1,17 @@
 /** What the background thread of the store does: it writes the log back into the database, and reads for reports, while commits go on. */
 import type { MessagePort } from 'node:worker_threads';
-import type { UsageQuery } from '../../core/usage-report.ts';
 import type { Outcome } from '../operations.ts';
-import type { AccountListQuery, KeyListQuery } from '../port.ts';
-import { listAccounts } from './account-list.ts';
-import { audit } from './audit.ts';
 import { defineSearch } from './conditions.ts';
 import { isDiskFailure, joinDatabase, servingError } from './database.ts';
-import { keyIds, listKeys } from './key-list.ts';
-import { findCharge } from './money.ts';
-import { statement } from './statement.ts';
+import { type ReportOperation, type ReportTime, readReport } from './reports.ts';
 import { coldStatements } from './statements.ts';
 import { defineTimeFunctions } from './time-counts.ts';
-import { usageReport } from './usage-report.ts';
 import { type RollupStep, readStep } from './usage-rollup.ts';
 import { UsageTail } from './usage-tail.ts';
 
 /** Reports read whole tables, and so may take long. */
 export type BackgroundTask =
-  | { readonly op: 'audit'; readonly nowMs: number }
-  | { readonly op: 'listKeys'; readonly query?: KeyListQuery; readonly nowMs: number }
-  | { readonly op: 'keyIds'; readonly accountId: string | null; readonly below: boolean }
-  | { readonly op: 'listAccounts'; readonly query?: AccountListQuery; readonly nowMs: number }
-  | {
-      readonly op: 'statement';
-      readonly id: string;
-      readonly sinceMs: number;
-      readonly untilMs: number;
-      readonly nowMs: number;
-    }
-  | { readonly op: 'usageReport'; readonly query: UsageQuery }
-  | { readonly op: 'findCharge'; readonly requestId: string }
+  | { readonly op: 'report'; readonly report: ReportOperation; readonly time: ReportTime }
   /** What to add to the rollups next. */
   | { readonly op: 'readRollup'; readonly limit: number }
   | { readonly op: 'checkpoint' };
@@ -48,27 +29,6 @@ export function serveTasks(port: MessagePort, file: string): void {
   const sql = coldStatements(database);
   const tail = new UsageTail();
 
-  const read = (task: Exclude<BackgroundTask, { op: 'checkpoint' }>): BackgroundOutcome => {
-    switch (task.op) {
-      case 'audit':
-        return audit(sql, task.nowMs);
-      case 'listKeys':
-        return listKeys(sql, task.nowMs, task.query);
-      case 'keyIds':
-        return keyIds(sql, task.accountId, task.below);
-      case 'listAccounts':
-        return listAccounts(sql, task.nowMs, task.query);
-      case 'statement':
-        return statement(sql, task.id, task.sinceMs, task.untilMs, task.nowMs);
-      case 'usageReport':
-        return usageReport(sql, task.query, tail);
-      case 'findCharge':
-        return findCharge(sql, task.requestId);
-      case 'readRollup':
-        return readStep(sql, task.limit);
-    }
-  };
-
   const perform = (task: BackgroundTask): BackgroundOutcome => {
     if (task.op === 'checkpoint') {
       database.exec('PRAGMA wal_checkpoint(PASSIVE)');
@@ -77,7 +37,8 @@ export function serveTasks(port: MessagePort, file: string): void {
     // One consistent snapshot, whatever is committed meanwhile.
     database.exec('BEGIN');
     try {
-      return read(task);
+      if (task.op === 'readRollup') return readStep(sql, task.limit);
+      return readReport({ ...task.time, sql, tail }, task.report);
     } finally {
       if (database.isTransaction) database.exec('ROLLBACK');
     }

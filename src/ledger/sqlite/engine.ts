@@ -1,37 +1,17 @@
 /** The ledger in one SQLite file, synchronous: one batch is one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { AccountOperation, Operation, Outcome, Result, RolledUp } from '../operations.ts';
-import { summaryOnPath } from '../rules/levels.ts';
+import type { Operation, Outcome, Result, RolledUp } from '../operations.ts';
 import type { Store } from '../store.ts';
-import { listAccounts } from './account-list.ts';
-import {
-  addAccountCredit,
-  changeAccount,
-  createAccount,
-  getAccount,
-  joinAccount,
-  moveAccount,
-  moveKey,
-} from './accounts.ts';
 import { admit } from './admit.ts';
-import { audit } from './audit.ts';
 import { defineSearch } from './conditions.ts';
 import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
-import { getDocument, putDocument } from './documents.ts';
-import { extend, mark, settle, voidById } from './hold.ts';
+import { perform } from './handlers.ts';
 import { KeyCache } from './key-cache.ts';
-import { keyIds, listKeys } from './key-list.ts';
-import { addCredit, addSecret, changeKey, createKey, expiringKeys, findKey, getKey, revokeSecret } from './keys.ts';
-import { prune, recover } from './maintenance.ts';
-import { correct, findCharge, refund } from './money.ts';
-import { expireAll, expirePromotions, openPromotions } from './promotions.ts';
+import { expireAll } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
-import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
-import { statement } from './statement.ts';
 import { defineTimeFunctions } from './time-counts.ts';
-import { usageReport } from './usage-report.ts';
-import { addToRollups, type RollupStep, readStep } from './usage-rollup.ts';
+import { addToRollups, type RollupStep } from './usage-rollup.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
@@ -221,151 +201,4 @@ function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal):
     throw error;
   }
   journal.truncate(0);
-}
-
-function perform(keys: KeyCache, operation: Operation): Outcome {
-  switch (operation.op) {
-    case 'admit':
-      return admit(keys, operation.owner, operation.request);
-    case 'settle':
-      return settle(keys, operation.request);
-    case 'mark':
-      return mark(keys, operation.number, operation.marks);
-    case 'findKey':
-      return findKey(keys, operation.digest);
-    case 'extend':
-      return extend(keys, operation);
-    case 'void':
-      return voidById(keys, operation.keyId, operation.holdId);
-    case 'summary': {
-      const state = keys.get(operation.keyId);
-      if (state !== undefined) expirePromotions(keys, state);
-      return state === undefined ? null : summaryOnPath(state, state.path?.nodes ?? [], keys.nowMs);
-    }
-    case 'createKey':
-      return createKey(keys, operation.request);
-    case 'createKeys':
-      return operation.requests.map((request) => createKey(keys, request));
-    case 'listKeys':
-      expireAll(keys);
-      keys.persistAll();
-      return listKeys(keys.sql.cold, keys.nowMs, operation.query);
-    case 'keyIds':
-      return keyIds(keys.sql.cold, operation.accountId, operation.below);
-    case 'getKey':
-      return getKey(keys, operation.keyId);
-    case 'changeKey':
-      return changeKey(keys, operation.keyId, operation.change);
-    case 'addSecret':
-      return addSecret(keys, operation.keyId, operation.digest, operation.prefix);
-    case 'revokeSecret':
-      return revokeSecret(keys, operation.keyId, operation.prefix);
-    case 'addCredit':
-      return addCredit(keys, operation.keyId, operation);
-    case 'createAccount':
-    case 'changeAccount':
-    case 'moveAccount':
-    case 'moveKey':
-    case 'joinAccount':
-    case 'addAccountCredit':
-    case 'getAccount':
-    case 'listAccounts':
-      return performOnAccounts(keys, operation);
-    case 'expiringKeys':
-      return expiringKeys(keys.sql.cold, operation.after, operation.untilMs, operation.limit);
-    case 'correct':
-      return correct(keys, operation.request);
-    case 'findCharge':
-      keys.flush(true);
-      return findCharge(keys.sql.cold, operation.requestId);
-    case 'refund':
-      return refund(keys, operation.request);
-    case 'promotions':
-      return openPromotions(keys, operation.id);
-    case 'statement':
-      expireAll(keys);
-      keys.flush(true);
-      return statement(keys.sql.cold, operation.id, operation.sinceMs, operation.untilMs, keys.nowMs);
-    case 'audit':
-      expireAll(keys);
-      keys.persistAll();
-      return audit(keys.sql.cold, keys.steadyMs);
-    case 'usageReport':
-      keys.flush(true);
-      return usageReport(keys.sql.cold, operation.query);
-    case 'rollUp':
-      keys.flush(true);
-      return addToRollups(keys.sql.cold, readStep(keys.sql.cold, operation.limit));
-    case 'recover':
-      return recover(keys, operation.limit);
-    case 'prune':
-      return prune(keys, operation.limit, operation.usageKeepMs);
-    case 'getDocument':
-      return getDocument(keys.sql.cold, operation.name);
-    case 'putDocument':
-      return putDocument(keys.sql.cold, operation.name, operation.value, keys.nowMs);
-    case 'getResponse':
-      return getResponse(keys.sql.cold, operation.keyId, operation.id, keys.nowMs);
-    case 'findChain':
-      return findChain(keys.sql.cold, operation.id, operation.renewal, keys.nowMs);
-    case 'findItems':
-      return findItems(keys.sql.cold, operation.itemIds, operation.renewal, keys.nowMs);
-    case 'deleteResponse':
-      return deleteResponse(keys.sql.cold, operation.keyId, operation.id, keys.nowMs);
-    case 'registerOwner':
-    case 'heartbeat':
-    case 'ping':
-      return performOwn(keys, operation);
-  }
-}
-
-function performOnAccounts(keys: KeyCache, operation: AccountOperation): Outcome {
-  switch (operation.op) {
-    case 'createAccount':
-      return createAccount(keys, operation.request);
-    case 'changeAccount':
-      return changeAccount(keys, operation.accountId, operation.change);
-    case 'moveAccount':
-      return moveAccount(keys, operation.accountId, operation.parentId);
-    case 'moveKey':
-      return moveKey(keys, operation.keyId, operation.accountId);
-    case 'joinAccount':
-      return joinAccount(keys, operation.keyId, operation.accountId, operation.entryId);
-    case 'addAccountCredit':
-      return addAccountCredit(keys, operation.accountId, operation);
-    case 'getAccount':
-      return getAccount(keys, operation.accountId);
-    case 'listAccounts':
-      expireAll(keys);
-      keys.persistAll();
-      return listAccounts(keys.sql.cold, keys.nowMs, operation.query);
-  }
-}
-
-/** Signs of life: of an owner, and of the store itself. */
-function performOwn(
-  keys: KeyCache,
-  operation: Extract<Operation, { op: 'registerOwner' | 'heartbeat' | 'ping' }>,
-): Outcome {
-  const { sql, steadyMs } = keys;
-  switch (operation.op) {
-    case 'registerOwner':
-      sql
-        .cold(`INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id)
-          DO UPDATE SET lease_until_ms = max(lease_until_ms, excluded.lease_until_ms)`)
-        .run(operation.owner, steadyMs + operation.leaseMs);
-      keys.owners.add(operation.owner);
-      return null;
-    case 'heartbeat': {
-      const { changes } = sql
-        .cold('UPDATE owners SET lease_until_ms = max(lease_until_ms, ?) WHERE id = ?')
-        .run(steadyMs + operation.leaseMs, operation.owner);
-      return { kind: Number(changes) === 1 ? 'alive' : 'owner_lost' };
-    }
-    case 'ping':
-      sql
-        .cold('INSERT INTO pings (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at_ms = ?')
-        .run(steadyMs, steadyMs);
-      return null;
-  }
 }

@@ -9,10 +9,10 @@ import type { Operation, OperationName, Outcome, Result, RolledUp } from '../ope
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError, type StartBackgroundThread } from './background-client.ts';
-import type { BackgroundTask } from './background-tasks.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
+import { isOfEverything, isReport } from './reports.ts';
 import { hasNothing, type RollupStep } from './usage-rollup.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
@@ -178,17 +178,12 @@ class InProcessStore implements Store {
   async #applyInBackground(batch: readonly Operation[]): Promise<readonly Result[]> {
     const results: Result[] = [];
     for (const operation of batch) {
-      const { op } = operation;
-      if (op === 'audit' || op === 'listKeys' || op === 'listAccounts' || op === 'statement') {
-        // Read before the write: everything that is booked after it is later.
-        // Holds last a time, which the audit looks at; the others ask for a date.
-        const nowMs = (op === 'audit' ? (this.#clock.steady ?? this.#clock) : this.#clock).nowMs();
-        await this.#write(true);
-        results.push((await this.#background.do({ ...operation, nowMs } as BackgroundTask)) as Outcome);
-      } else if (op === 'usageReport' || op === 'findCharge' || op === 'keyIds') {
-        if (this.#broken !== null) throw this.#broken;
-        results.push((await this.#background.do(operation)) as Outcome);
-      } else if (op === 'rollUp') results.push(await this.#rollUp(operation.limit));
+      if (isReport(operation)) {
+        const time = { nowMs: this.#clock.nowMs(), steadyMs: (this.#clock.steady ?? this.#clock).nowMs() };
+        if (isOfEverything(operation)) await this.#write(true);
+        else if (this.#broken !== null) throw this.#broken;
+        results.push((await this.#background.do({ op: 'report', report: operation, time })) as Outcome);
+      } else if (operation.op === 'rollUp') results.push(await this.#rollUp(operation.limit));
       else results.push(...(await this.apply([operation])));
     }
     return results;
