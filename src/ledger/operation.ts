@@ -30,11 +30,17 @@ type Names<A extends readonly unknown[]> = { readonly [I in keyof A]: string };
 type NamesOf<F extends AnyCall> = Names<Required<Parameters<F>>>;
 
 /** `F` is the call as the store answers it; the names of its arguments follow with `takes`. */
-export function operation<F extends AnyCall>(queue: Queue, durability: Durability) {
-  return {
+function rowsOf(queue: Queue, durability: Durability) {
+  return <F extends AnyCall>() => ({
     takes: <const P extends NamesOf<F>>(...parameters: P): OperationRow<F, P> => ({ queue, durability, parameters }),
-  };
+  });
 }
+
+export const hot = rowsOf('hot', 'volatile');
+export const durableHot = rowsOf('hot', 'durable');
+export const change = rowsOf('changes', 'durable');
+export const lookup = rowsOf('changes', 'volatile');
+export const report = rowsOf('reports', 'volatile');
 
 export type Rows = Readonly<Record<string, OperationRow>>;
 

@@ -3,7 +3,7 @@
  * the second time it finds what the first one did.
  */
 import { DAY_MS } from '../core/time.ts';
-import { type FieldsOf, type OutcomeOf, operation } from './operation.ts';
+import { durableHot, type FieldsOf, hot, type OutcomeOf, report } from './operation.ts';
 import {
   type AdmitOutcome,
   type AdmitRequest,
@@ -21,32 +21,26 @@ import { RESPONSE_OPERATIONS } from './port-responses.ts';
 /** What the process does for its requests and the books; where it is lost, the next process does it again. */
 const OWNER_OPERATIONS = {
   /** The call that a hold is for is lost with the power too, and an unsettled hold would only have been voided. */
-  admit: operation<(owner: string, request: AdmitRequest) => AdmitOutcome | OwnerLost>('hot', 'volatile').takes(
-    'owner',
-    'request',
-  ),
+  admit: hot<(owner: string, request: AdmitRequest) => AdmitOutcome | OwnerLost>().takes('owner', 'request'),
   /**
    * `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. Where one is
    * lost, the mark before it does.
    */
-  mark: operation<(number: number, marks: readonly Mark[]) => null>('hot', 'volatile').takes('number', 'marks'),
-  ping: operation<() => null>('hot', 'durable').takes(),
+  mark: hot<(number: number, marks: readonly Mark[]) => null>().takes('number', 'marks'),
+  ping: durableHot<() => null>().takes(),
   /** Makes the owner live, whether it is new, living or lost. */
-  registerOwner: operation<(owner: string, leaseMs: number) => null>('hot', 'volatile').takes('owner', 'leaseMs'),
+  registerOwner: hot<(owner: string, leaseMs: number) => null>().takes('owner', 'leaseMs'),
   /** Moves the lease of a living owner on. An owner that was declared dead stays dead. */
-  heartbeat: operation<(owner: string, leaseMs: number) => { readonly kind: 'alive' } | OwnerLost>(
-    'hot',
-    'volatile',
-  ).takes('owner', 'leaseMs'),
-  /** Declares dead whose lease is over, and ends up to `limit` holds that are past their expiry or without an owner. */
-  recover: operation<(limit: number) => Recovered>('hot', 'volatile').takes('limit'),
-  /** Adds up to `limit` charges to the rollups that they do not count yet. */
-  rollUp: operation<(limit: number) => RolledUp>('reports', 'volatile').takes('limit'),
-  /** Removes up to `limit` rows of each kind that are no longer needed. */
-  prune: operation<(limit: number, usageKeepMs: number | null) => Pruned>('hot', 'volatile').takes(
-    'limit',
-    'usageKeepMs',
+  heartbeat: hot<(owner: string, leaseMs: number) => { readonly kind: 'alive' } | OwnerLost>().takes(
+    'owner',
+    'leaseMs',
   ),
+  /** Declares dead whose lease is over, and ends up to `limit` holds that are past their expiry or without an owner. */
+  recover: hot<(limit: number) => Recovered>().takes('limit'),
+  /** Adds up to `limit` charges to the rollups that they do not count yet. */
+  rollUp: report<(limit: number) => RolledUp>().takes('limit'),
+  /** Removes up to `limit` rows of each kind that are no longer needed. */
+  prune: hot<(limit: number, usageKeepMs: number | null) => Pruned>().takes('limit', 'usageKeepMs'),
 };
 
 /** What the port has under the same names. */

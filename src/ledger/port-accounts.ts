@@ -1,36 +1,31 @@
 /** The part of the ledger's port that is about accounts in a tree. */
 import type { AccountRecord, AccountStatus } from '../core/account.ts';
-import { operation } from './operation.ts';
+import { change, lookup, report } from './operation.ts';
 import type { KeyChangeOutcome, OtherLimits, OtherVersion } from './port-keys.ts';
 import type { PurchaseDetails } from './port-money.ts';
 
 /** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
 export const ACCOUNT_OPERATIONS = {
-  createAccount: operation<(request: NewAccount) => AccountOutcome>('changes', 'durable').takes('request'),
-  changeAccount: operation<(accountId: string, change: VersionedAccountChange) => AccountOutcome | OtherVersion>(
-    'changes',
-    'durable',
-  ).takes('accountId', 'change'),
+  createAccount: change<(request: NewAccount) => AccountOutcome>().takes('request'),
+  changeAccount: change<(accountId: string, change: VersionedAccountChange) => AccountOutcome | OtherVersion>().takes(
+    'accountId',
+    'change',
+  ),
   /** Below another account of the same root; only while nothing is held below it. */
-  moveAccount: operation<(accountId: string, parentId: string) => AccountOutcome>('changes', 'durable').takes(
-    'accountId',
-    'parentId',
-  ),
+  moveAccount: change<(accountId: string, parentId: string) => AccountOutcome>().takes('accountId', 'parentId'),
   /** To another account of the same root; only while the key holds nothing. */
-  moveKey: operation<(keyId: string, accountId: string) => KeyPlaceOutcome>('changes', 'durable').takes(
-    'keyId',
-    'accountId',
-  ),
+  moveKey: change<(keyId: string, accountId: string) => KeyPlaceOutcome>().takes('keyId', 'accountId'),
   /**
    * A key that paid for itself becomes one of an account, while it holds nothing: its balance crosses to the root as two
    * entries with the id `entryId`, out and in.
    */
-  joinAccount: operation<(keyId: string, accountId: string, entryId: string) => KeyPlaceOutcome>(
-    'changes',
-    'durable',
-  ).takes('keyId', 'accountId', 'entryId'),
+  joinAccount: change<(keyId: string, accountId: string, entryId: string) => KeyPlaceOutcome>().takes(
+    'keyId',
+    'accountId',
+    'entryId',
+  ),
   /** To a root; `entryId` makes it safe to send again. */
-  addAccountCredit: operation<
+  addAccountCredit: change<
     (
       accountId: string,
       entryId: string,
@@ -38,12 +33,10 @@ export const ACCOUNT_OPERATIONS = {
       note: string | null,
       details?: PurchaseDetails,
     ) => AccountCreditOutcome
-  >('changes', 'durable').takes('accountId', 'entryId', 'amountNanos', 'note', '...'),
-  getAccount: operation<(accountId: string) => AccountSummary | null>('changes', 'volatile').takes('accountId'),
+  >().takes('accountId', 'entryId', 'amountNanos', 'note', '...'),
+  getAccount: lookup<(accountId: string) => AccountSummary | null>().takes('accountId'),
   /** In the order of their creation; without a query, all of them. */
-  listAccounts: operation<(query?: AccountListQuery) => readonly AccountSummary[]>('reports', 'volatile').takes(
-    'query',
-  ),
+  listAccounts: report<(query?: AccountListQuery) => readonly AccountSummary[]>().takes('query'),
 };
 
 /** Which accounts are wanted. */

@@ -2,43 +2,35 @@
 import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
 import type { RateLimits, Restrictions } from '../core/limits.ts';
 import type { Period } from '../core/period.ts';
-import { operation } from './operation.ts';
+import { change, hot, lookup, report } from './operation.ts';
 import type { PurchaseDetails } from './port-money.ts';
 
 export const KEY_OPERATIONS = {
-  createKey: operation<(request: NewKey) => KeyRecord>('changes', 'durable').takes('request'),
+  createKey: change<(request: NewKey) => KeyRecord>().takes('request'),
   /** All of them or none. */
-  createKeys: operation<(requests: readonly NewKey[]) => readonly KeyRecord[]>('changes', 'durable').takes('requests'),
+  createKeys: change<(requests: readonly NewKey[]) => readonly KeyRecord[]>().takes('requests'),
   /** The key that a secret with this digest belongs to, whatever its state; null when there is none. */
-  findKey: operation<(digest: string) => KeyRecord | null>('hot', 'volatile').takes('digest'),
+  findKey: hot<(digest: string) => KeyRecord | null>().takes('digest'),
   /** Newest first; without a query, all of them. */
-  listKeys: operation<(query?: KeyListQuery) => readonly KeySummary[]>('reports', 'volatile').takes('query'),
+  listKeys: report<(query?: KeyListQuery) => readonly KeySummary[]>().takes('query'),
   /** The ids of the keys of an account, and with `below` of the accounts below it; null: of those without one. */
-  keyIds: operation<(accountId: string | null, below?: boolean) => readonly string[]>('reports', 'volatile').takes(
-    'accountId',
-    'below',
-  ),
+  keyIds: report<(accountId: string | null, below?: boolean) => readonly string[]>().takes('accountId', 'below'),
   /** Those that expire next after a moment, in the order in which they do; revoked ones are left out. */
-  expiringKeys: operation<(after: KeyExpiry, untilMs: number, limit: number) => readonly KeyExpiry[]>(
-    'changes',
-    'volatile',
-  ).takes('after', 'untilMs', 'limit'),
-  getKey: operation<(keyId: string) => KeySummary | null>('changes', 'volatile').takes('keyId'),
-  changeKey: operation<(keyId: string, change: VersionedKeyChange) => KeyChangeOutcome>('changes', 'durable').takes(
-    'keyId',
-    'change',
+  expiringKeys: lookup<(after: KeyExpiry, untilMs: number, limit: number) => readonly KeyExpiry[]>().takes(
+    'after',
+    'untilMs',
+    'limit',
   ),
-  addSecret: operation<(keyId: string, digest: string, prefix: string) => KeyChangeOutcome>('changes', 'durable').takes(
+  getKey: lookup<(keyId: string) => KeySummary | null>().takes('keyId'),
+  changeKey: change<(keyId: string, change: VersionedKeyChange) => KeyChangeOutcome>().takes('keyId', 'change'),
+  addSecret: change<(keyId: string, digest: string, prefix: string) => KeyChangeOutcome>().takes(
     'keyId',
     'digest',
     'prefix',
   ),
-  revokeSecret: operation<(keyId: string, prefix: string) => KeyChangeOutcome>('changes', 'durable').takes(
-    'keyId',
-    'prefix',
-  ),
+  revokeSecret: change<(keyId: string, prefix: string) => KeyChangeOutcome>().takes('keyId', 'prefix'),
   /** `entryId` makes it safe to send again. */
-  addCredit: operation<
+  addCredit: change<
     (
       keyId: string,
       entryId: string,
@@ -46,7 +38,7 @@ export const KEY_OPERATIONS = {
       note: string | null,
       details?: PurchaseDetails,
     ) => CreditOutcome
-  >('changes', 'durable').takes('keyId', 'entryId', 'amountNanos', 'note', '...'),
+  >().takes('keyId', 'entryId', 'amountNanos', 'note', '...'),
 };
 
 /** Which keys are listed; what is absent does not matter. */

@@ -1,5 +1,5 @@
 /** The part of the ledger's port that is about responses that are kept. */
-import { type MethodsOf, operation } from './operation.ts';
+import { change, lookup, type MethodsOf } from './operation.ts';
 
 /** A response that later requests of its key can refer to. The texts are JSON of the caller, opaque to the ledger. */
 export interface StoredResponse {
@@ -49,19 +49,13 @@ export type ItemsOutcome =
  */
 export const RESPONSE_OPERATIONS = {
   /** Null where there is none, or where it was not kept whole. */
-  getResponse: operation<(keyId: string, id: string) => StoredResponse | null>('changes', 'volatile').takes(
+  getResponse: lookup<(keyId: string, id: string) => StoredResponse | null>().takes('keyId', 'id'),
+  findChain: lookup<(id: string, renewal: Renewal) => ChainOutcome>().takes('id', 'renewal'),
+  findItems: lookup<(itemIds: readonly string[], renewal: Renewal) => ItemsOutcome>().takes('itemIds', 'renewal'),
+  deleteResponse: change<(keyId: string, id: string) => { readonly kind: 'deleted' | 'unknown' }>().takes(
     'keyId',
     'id',
   ),
-  findChain: operation<(id: string, renewal: Renewal) => ChainOutcome>('changes', 'volatile').takes('id', 'renewal'),
-  findItems: operation<(itemIds: readonly string[], renewal: Renewal) => ItemsOutcome>('changes', 'volatile').takes(
-    'itemIds',
-    'renewal',
-  ),
-  deleteResponse: operation<(keyId: string, id: string) => { readonly kind: 'deleted' | 'unknown' }>(
-    'changes',
-    'durable',
-  ).takes('keyId', 'id'),
 };
 
 export interface StoredResponses extends Omit<MethodsOf<typeof RESPONSE_OPERATIONS>, 'deleteResponse'> {

@@ -10,7 +10,7 @@ import type { KeyRecord, KeyStatus } from '../core/key.ts';
 import { DAY_MS } from '../core/time.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
-import { type MethodsOf, operation } from './operation.ts';
+import { durableHot, hot, type MethodsOf, report } from './operation.ts';
 import type { ACCOUNT_OPERATIONS } from './port-accounts.ts';
 import type { KEY_OPERATIONS, Summary } from './port-keys.ts';
 import type { MONEY_OPERATIONS } from './port-money.ts';
@@ -41,10 +41,10 @@ export const REQUEST_OPERATIONS = {
    * until it is extended or ends; where all live holds of the key, or of the account that is in its way, wait, the youngest
    * is `insufficient`. What it raised is lost with the call that it was for.
    */
-  extend: operation<(request: ExtendRequest) => ExtendOutcome>('hot', 'volatile').takes('...'),
-  settle: operation<(request: SettleRequest) => SettleOutcome>('hot', 'durable').takes('request'),
-  void: operation<(holdId: string, keyId: string) => VoidOutcome>('hot', 'durable').takes('holdId', 'keyId'),
-  summary: operation<(keyId: string) => Summary | null>('hot', 'volatile').takes('keyId'),
+  extend: hot<(request: ExtendRequest) => ExtendOutcome>().takes('...'),
+  settle: durableHot<(request: SettleRequest) => SettleOutcome>().takes('request'),
+  void: durableHot<(holdId: string, keyId: string) => VoidOutcome>().takes('holdId', 'keyId'),
+  summary: hot<(keyId: string) => Summary | null>().takes('keyId'),
 };
 
 export interface Ledger extends MethodsOf<typeof REQUEST_OPERATIONS>, StoredResponses {
@@ -59,16 +59,16 @@ export interface Ledger extends MethodsOf<typeof REQUEST_OPERATIONS>, StoredResp
 
 /** What all gateways on one store share beside keys and entries: a few small texts by their names. */
 export const DOCUMENT_OPERATIONS = {
-  getDocument: operation<(name: string) => StoredDocument | null>('hot', 'volatile').takes('name'),
+  getDocument: hot<(name: string) => StoredDocument | null>().takes('name'),
   /** The last one that is put counts; whoever puts it does so again where it was lost. */
-  putDocument: operation<(name: string, value: string) => null>('hot', 'volatile').takes('name', 'value'),
+  putDocument: hot<(name: string, value: string) => null>().takes('name', 'value'),
 };
 
 export type Documents = MethodsOf<typeof DOCUMENT_OPERATIONS>;
 
 export const REPORT_OPERATIONS = {
-  audit: operation<() => AuditReport>('reports', 'volatile').takes(),
-  usageReport: operation<(query: UsageQuery) => UsageOutcome>('reports', 'volatile').takes('query'),
+  audit: report<() => AuditReport>().takes(),
+  usageReport: report<(query: UsageQuery) => UsageOutcome>().takes('query'),
 };
 
 /** The operator's side of the store; used by `admin/` only. */

@@ -375,7 +375,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a charge is acknowledged before it is on the disk',
-    edits: [['ledger/port.ts', "SettleOutcome>('hot', 'durable')", "SettleOutcome>('hot', 'volatile')"]],
+    edits: [['ledger/port.ts', 'settle: durableHot<', 'settle: hot<']],
     tests: [[IN_PROCESS_STORE, 'a loss of power at any flush']],
   },
   {
