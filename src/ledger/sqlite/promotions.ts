@@ -36,13 +36,18 @@ export function expireOfTree(keys: KeyCache, tree: Tree): void {
   expireOf(keys, rootOf(tree), tree);
 }
 
+/** Of whoever has this id; false where nobody has. */
+function expireById(keys: KeyCache, payerId: string): boolean {
+  const state = keys.get(payerId);
+  const tree = state === undefined ? keys.tree(payerId) : undefined;
+  if (state !== undefined) expirePromotions(keys, state);
+  if (tree !== undefined) expireOfTree(keys, tree);
+  return state !== undefined || tree !== undefined;
+}
+
 /** What is left of a key's or account's own; null for an unknown one. */
 export function openPromotions(keys: KeyCache, id: string): readonly OpenPromotion[] | null {
-  const key = keys.get(id);
-  const tree = key === undefined ? keys.tree(id) : undefined;
-  if (key === undefined && tree === undefined) return null;
-  if (key !== undefined) expirePromotions(keys, key);
-  if (tree !== undefined) expireOfTree(keys, tree);
+  if (!expireById(keys, id)) return null;
   return keys.sql
     .cold(`SELECT id, amount, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0
       ORDER BY expires_at_ms, id`)
@@ -60,13 +65,7 @@ export function expireAll(keys: KeyCache): void {
   const due = keys.sql
     .cold('SELECT DISTINCT node_id FROM promotions WHERE remaining > 0 AND expires_at_ms <= ?')
     .all(keys.nowMs);
-  for (const row of due) {
-    const payerId = text(row, 'node_id');
-    const key = keys.get(payerId);
-    const tree = key === undefined ? keys.tree(payerId) : undefined;
-    if (key !== undefined) expirePromotions(keys, key);
-    else if (tree !== undefined) expireOfTree(keys, tree);
-  }
+  for (const row of due) expireById(keys, text(row, 'node_id'));
 }
 
 function expireOf(keys: KeyCache, payer: Payer, tree: Tree | null): void {
