@@ -5,7 +5,8 @@ import { StoreError } from './errors.ts';
 import type { LedgerStats } from './group-commit/batch-stats.ts';
 import type { BatcherOptions } from './group-commit/batcher.ts';
 import { GroupCommit } from './group-commit/group-commit.ts';
-import type { Pruned, Recovered } from './operations.ts';
+import { type MethodsOf, operationFor } from './operation.ts';
+import { type Operation, PORT_OPERATIONS, type Pruned, type Recovered } from './operations.ts';
 import { OrphanedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
 import type { OperationRunner, Store } from './store.ts';
@@ -87,6 +88,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
   }
 
   return {
+    ...methodsOn(operations),
     leaseMs,
     register,
     admit,
@@ -100,15 +102,9 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
 
     stats: () => operations.stats(),
 
-    findKey: (digest) => operations.run<'findKey'>({ op: 'findKey', digest }),
-    extend: (request) => operations.run<'extend'>({ op: 'extend', ...request }),
     mark: (mark) => operations.mark(mark),
+    // Every request settles: it is spared the way through the table.
     settle: (request) => operations.run<'settle'>({ op: 'settle', request }),
-    void: (holdId, keyId) => operations.run<'void'>({ op: 'void', holdId, keyId }),
-    summary: (keyId) => operations.run<'summary'>({ op: 'summary', keyId }),
-    getResponse: (keyId, id) => operations.run<'getResponse'>({ op: 'getResponse', keyId, id }),
-    findChain: (id, renewal) => operations.run<'findChain'>({ op: 'findChain', id, renewal }),
-    findItems: (itemIds, renewal) => operations.run<'findItems'>({ op: 'findItems', itemIds, renewal }),
     deleteResponse: async (keyId, id) => {
       const { kind } = await operations.run<'deleteResponse'>({ op: 'deleteResponse', keyId, id });
       return kind === 'deleted';
@@ -120,39 +116,15 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
       orphaned.close();
       return operations.close();
     },
-
-    createKey: (request) => operations.run<'createKey'>({ op: 'createKey', request }),
-    createKeys: (requests) => operations.run<'createKeys'>({ op: 'createKeys', requests }),
-    listKeys: (query = {}) => operations.run<'listKeys'>({ op: 'listKeys', query }),
-    keyIds: (accountId, below = false) => operations.run<'keyIds'>({ op: 'keyIds', accountId, below }),
-    getKey: (keyId) => operations.run<'getKey'>({ op: 'getKey', keyId }),
-    changeKey: (keyId, change) => operations.run<'changeKey'>({ op: 'changeKey', keyId, change }),
-    addSecret: (keyId, digest, prefix) => operations.run<'addSecret'>({ op: 'addSecret', keyId, digest, prefix }),
-    revokeSecret: (keyId, prefix) => operations.run<'revokeSecret'>({ op: 'revokeSecret', keyId, prefix }),
-    addCredit: (keyId, entryId, amountNanos, note, details) =>
-      operations.run<'addCredit'>({ op: 'addCredit', keyId, entryId, amountNanos, note, ...details }),
-    createAccount: (request) => operations.run<'createAccount'>({ op: 'createAccount', request }),
-    changeAccount: (accountId, change) => operations.run<'changeAccount'>({ op: 'changeAccount', accountId, change }),
-    moveAccount: (accountId, parentId) => operations.run<'moveAccount'>({ op: 'moveAccount', accountId, parentId }),
-    moveKey: (keyId, accountId) => operations.run<'moveKey'>({ op: 'moveKey', keyId, accountId }),
-    joinAccount: (keyId, accountId, entryId) =>
-      operations.run<'joinAccount'>({ op: 'joinAccount', keyId, accountId, entryId }),
-    addAccountCredit: (accountId, entryId, amountNanos, note, details) =>
-      operations.run<'addAccountCredit'>({ op: 'addAccountCredit', accountId, entryId, amountNanos, note, ...details }),
-    correct: (request) => operations.run<'correct'>({ op: 'correct', request }),
-    expiringKeys: (after, untilMs, limit) =>
-      operations.run<'expiringKeys'>({ op: 'expiringKeys', after, untilMs, limit }),
-    findCharge: (requestId) => operations.run<'findCharge'>({ op: 'findCharge', requestId }),
-    promotions: (id) => operations.run<'promotions'>({ op: 'promotions', id }),
-    statement: (id, sinceMs, untilMs) => operations.run<'statement'>({ op: 'statement', id, sinceMs, untilMs }),
-    refund: (request) => operations.run<'refund'>({ op: 'refund', request }),
-    getAccount: (accountId) => operations.run<'getAccount'>({ op: 'getAccount', accountId }),
-    listAccounts: (query = {}) => operations.run<'listAccounts'>({ op: 'listAccounts', query }),
-    getDocument: (name) => operations.run<'getDocument'>({ op: 'getDocument', name }),
-    putDocument: async (name, value) => {
-      await operations.run<'putDocument'>({ op: 'putDocument', name, value });
-    },
-    audit: () => operations.run<'audit'>({ op: 'audit' }),
-    usageReport: (query) => operations.run<'usageReport'>({ op: 'usageReport', query }),
   };
+}
+
+/** Each operation of the table under its name. */
+function methodsOn(operations: OperationRunner): MethodsOf<typeof PORT_OPERATIONS> {
+  const methods = Object.entries(PORT_OPERATIONS).map(([op, row]) => [
+    op,
+    (...args: unknown[]) => operations.run(operationFor(op, row, args) as Operation),
+  ]);
+  // Every name has its method, which takes what the row says.
+  return Object.fromEntries(methods) as MethodsOf<typeof PORT_OPERATIONS>;
 }

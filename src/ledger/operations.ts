@@ -2,111 +2,61 @@
  * What a store is asked to do, as plain data that can cross threads and connections. Every operation can be sent again:
  * the second time it finds what the first one did.
  */
-import type { KeyRecord } from '../core/key.ts';
 import { DAY_MS } from '../core/time.ts';
-import type { RolledUp, UsageOutcome, UsageQuery } from '../core/usage-report.ts';
-import type {
-  AccountCreditOutcome,
-  AccountListQuery,
-  AccountOutcome,
-  AccountSummary,
-  AdmitOutcome,
-  AdmitRequest,
-  AuditReport,
-  ChainOutcome,
-  Correction,
-  CorrectionOutcome,
-  CreditOutcome,
-  ExtendOutcome,
-  ExtendRequest,
-  FoundCharge,
-  ItemsOutcome,
-  KeyChangeOutcome,
-  KeyExpiry,
-  KeyListQuery,
-  KeyPlaceOutcome,
-  KeySummary,
-  Mark,
-  NewAccount,
-  NewKey,
-  OpenPromotion,
-  OtherVersion,
-  PurchaseDetails,
-  Refund,
-  RefundOutcome,
-  Renewal,
-  SettleOutcome,
-  SettleRequest,
-  StatementOutcome,
-  StoredDocument,
-  StoredResponse,
-  Summary,
-  VersionedAccountChange,
-  VersionedKeyChange,
-  VoidOutcome,
+import type { RolledUp } from '../core/usage-report.ts';
+import { durableHot, type FieldsOf, hot, type OutcomeOf, report } from './operation.ts';
+import {
+  type AdmitOutcome,
+  type AdmitRequest,
+  DOCUMENT_OPERATIONS,
+  type Mark,
+  type PurchaseDetails,
+  REPORT_OPERATIONS,
+  REQUEST_OPERATIONS,
 } from './port.ts';
+import { ACCOUNT_OPERATIONS } from './port-accounts.ts';
+import { KEY_OPERATIONS } from './port-keys.ts';
+import { MONEY_OPERATIONS } from './port-money.ts';
+import { RESPONSE_OPERATIONS } from './port-responses.ts';
 
-/** Operation name → what it takes, what it gives. */
-interface OperationTypes {
-  findKey: [{ readonly digest: string }, KeyRecord | null];
-  admit: [{ readonly owner: string; readonly request: AdmitRequest }, AdmitOutcome | OwnerLost];
-  extend: [ExtendRequest, ExtendOutcome];
-  /** `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. */
-  mark: [{ readonly number: number; readonly marks: readonly Mark[] }, null];
-  settle: [{ readonly request: SettleRequest }, SettleOutcome];
-  void: [{ readonly holdId: string; readonly keyId: string }, VoidOutcome];
-  summary: [{ readonly keyId: string }, Summary | null];
-  ping: [unknown, null];
-  getResponse: [{ readonly keyId: string; readonly id: string }, StoredResponse | null];
-  findChain: [{ readonly id: string; readonly renewal: Renewal }, ChainOutcome];
-  findItems: [{ readonly itemIds: readonly string[]; readonly renewal: Renewal }, ItemsOutcome];
-  deleteResponse: [
-    { readonly keyId: string; readonly id: string },
-    { readonly kind: 'deleted' } | { readonly kind: 'unknown' },
-  ];
-
-  createKey: [{ readonly request: NewKey }, KeyRecord];
-  createKeys: [{ readonly requests: readonly NewKey[] }, readonly KeyRecord[]];
-  listKeys: [{ readonly query?: KeyListQuery }, readonly KeySummary[]];
-  keyIds: [{ readonly accountId: string | null; readonly below: boolean }, readonly string[]];
-  expiringKeys: [{ readonly after: KeyExpiry; readonly untilMs: number; readonly limit: number }, readonly KeyExpiry[]];
-  getKey: [{ readonly keyId: string }, KeySummary | null];
-  changeKey: [{ readonly keyId: string; readonly change: VersionedKeyChange }, KeyChangeOutcome];
-  addSecret: [{ readonly keyId: string; readonly digest: string; readonly prefix: string }, KeyChangeOutcome];
-  revokeSecret: [{ readonly keyId: string; readonly prefix: string }, KeyChangeOutcome];
-  addCredit: [{ readonly keyId: string } & Purchase, CreditOutcome];
-  createAccount: [{ readonly request: NewAccount }, AccountOutcome];
-  changeAccount: [
-    { readonly accountId: string; readonly change: VersionedAccountChange },
-    AccountOutcome | OtherVersion,
-  ];
-  moveAccount: [{ readonly accountId: string; readonly parentId: string }, AccountOutcome];
-  moveKey: [{ readonly keyId: string; readonly accountId: string }, KeyPlaceOutcome];
-  joinAccount: [{ readonly keyId: string; readonly accountId: string; readonly entryId: string }, KeyPlaceOutcome];
-  addAccountCredit: [{ readonly accountId: string } & Purchase, AccountCreditOutcome];
-  correct: [{ readonly request: Correction }, CorrectionOutcome];
-  findCharge: [{ readonly requestId: string }, FoundCharge | null];
-  refund: [{ readonly request: Refund }, RefundOutcome];
-  promotions: [{ readonly id: string }, readonly OpenPromotion[] | null];
-  statement: [{ readonly id: string; readonly sinceMs: number; readonly untilMs: number }, StatementOutcome];
-  getAccount: [{ readonly accountId: string }, AccountSummary | null];
-  listAccounts: [{ readonly query?: AccountListQuery }, readonly AccountSummary[]];
-  audit: [unknown, AuditReport];
-  usageReport: [{ readonly query: UsageQuery }, UsageOutcome];
-  getDocument: [{ readonly name: string }, StoredDocument | null];
-  putDocument: [{ readonly name: string; readonly value: string }, null];
-
+/** What the process does for its requests and the books; where it is lost, the next process does it again. */
+const OWNER_OPERATIONS = {
+  /** The call that a hold is for is lost with the power too, and an unsettled hold would only have been voided. */
+  admit: hot<(owner: string, request: AdmitRequest) => AdmitOutcome | OwnerLost>().takes('owner', 'request'),
+  /**
+   * `number` grows with time in each process: of two marks of a hold, the one with the greater number counts. Where one is
+   * lost, the mark before it does.
+   */
+  mark: hot<(number: number, marks: readonly Mark[]) => null>().takes('number', 'marks'),
+  ping: durableHot<() => null>().takes(),
   /** Makes the owner live, whether it is new, living or lost. */
-  registerOwner: [{ readonly owner: string; readonly leaseMs: number }, null];
+  registerOwner: hot<(owner: string, leaseMs: number) => null>().takes('owner', 'leaseMs'),
   /** Moves the lease of a living owner on. An owner that was declared dead stays dead. */
-  heartbeat: [{ readonly owner: string; readonly leaseMs: number }, { readonly kind: 'alive' } | OwnerLost];
+  heartbeat: hot<(owner: string, leaseMs: number) => { readonly kind: 'alive' } | OwnerLost>().takes(
+    'owner',
+    'leaseMs',
+  ),
   /** Declares dead whose lease is over, and ends up to `limit` holds that are past their expiry or without an owner. */
-  recover: [{ readonly limit: number }, Recovered];
+  recover: hot<(limit: number) => Recovered>().takes('limit'),
   /** Adds up to `limit` charges to the rollups that they do not count yet. */
-  rollUp: [{ readonly limit: number }, RolledUp];
+  rollUp: report<(limit: number) => RolledUp>().takes('limit'),
   /** Removes up to `limit` rows of each kind that are no longer needed. */
-  prune: [{ readonly limit: number; readonly usageKeepMs: number | null }, Pruned];
-}
+  prune: hot<(limit: number, usageKeepMs: number | null) => Pruned>().takes('limit', 'usageKeepMs'),
+};
+
+/** What the port has under the same names. */
+export const PORT_OPERATIONS = {
+  ...REQUEST_OPERATIONS,
+  ...RESPONSE_OPERATIONS,
+  ...KEY_OPERATIONS,
+  ...ACCOUNT_OPERATIONS,
+  ...MONEY_OPERATIONS,
+  ...REPORT_OPERATIONS,
+  ...DOCUMENT_OPERATIONS,
+};
+
+/** All of them. A new one is a row in the part of the port that it belongs to, and a handler in each store. */
+export const OPERATIONS = { ...PORT_OPERATIONS, ...OWNER_OPERATIONS };
 
 /** Credit that is bought: by a key, or by a root. */
 export interface Purchase extends PurchaseDetails {
@@ -132,10 +82,13 @@ export interface Pruned {
   readonly more: boolean;
 }
 
-export type OperationName = keyof OperationTypes;
-export type OperationOf<N extends OperationName> = { readonly op: N } & OperationTypes[N][0];
-export type Operation = { [N in OperationName]: OperationOf<N> }[OperationName];
-export type Outcome<N extends OperationName = OperationName> = OperationTypes[N][1];
+type Operations = typeof OPERATIONS;
+export type OperationName = keyof Operations;
+export type OperationOf<N extends OperationName> = N extends OperationName
+  ? { readonly op: N } & FieldsOf<Operations[N]>
+  : never;
+export type Operation = OperationOf<OperationName>;
+export type Outcome<N extends OperationName = OperationName> = OutcomeOf<Operations[N]>;
 
 /** One operation of a batch could not be done and has changed nothing; the others of its batch were. */
 export interface OperationFailed {

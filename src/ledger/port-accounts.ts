@@ -1,34 +1,43 @@
 /** The part of the ledger's port that is about accounts in a tree. */
 import type { AccountRecord, AccountStatus } from '../core/account.ts';
-import type { RateLimits, Restrictions } from '../core/limits.ts';
-import type { KeyChangeOutcome, OtherVersion } from './port.ts';
+import { change, lookup, report } from './operation.ts';
+import type { KeyChangeOutcome, OtherLimits, OtherVersion } from './port-keys.ts';
 import type { PurchaseDetails } from './port-money.ts';
 
 /** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
-export interface LedgerAccounts {
-  createAccount(request: NewAccount): Promise<AccountOutcome>;
-  changeAccount(accountId: string, change: VersionedAccountChange): Promise<AccountOutcome | OtherVersion>;
+export const ACCOUNT_OPERATIONS = {
+  createAccount: change<(request: NewAccount) => AccountOutcome>().takes('request'),
+  changeAccount: change<(accountId: string, change: VersionedAccountChange) => AccountOutcome | OtherVersion>().takes(
+    'accountId',
+    'change',
+  ),
   /** Below another account of the same root; only while nothing is held below it. */
-  moveAccount(accountId: string, parentId: string): Promise<AccountOutcome>;
+  moveAccount: change<(accountId: string, parentId: string) => AccountOutcome>().takes('accountId', 'parentId'),
   /** To another account of the same root; only while the key holds nothing. */
-  moveKey(keyId: string, accountId: string): Promise<KeyPlaceOutcome>;
+  moveKey: change<(keyId: string, accountId: string) => KeyPlaceOutcome>().takes('keyId', 'accountId'),
   /**
    * A key that paid for itself becomes one of an account, while it holds nothing: its balance crosses to the root as two
    * entries with the id `entryId`, out and in.
    */
-  joinAccount(keyId: string, accountId: string, entryId: string): Promise<KeyPlaceOutcome>;
+  joinAccount: change<(keyId: string, accountId: string, entryId: string) => KeyPlaceOutcome>().takes(
+    'keyId',
+    'accountId',
+    'entryId',
+  ),
   /** To a root; `entryId` makes it safe to send again. */
-  addAccountCredit(
-    accountId: string,
-    entryId: string,
-    amountNanos: bigint,
-    note: string | null,
-    details?: PurchaseDetails,
-  ): Promise<AccountCreditOutcome>;
-  getAccount(accountId: string): Promise<AccountSummary | null>;
+  addAccountCredit: change<
+    (
+      accountId: string,
+      entryId: string,
+      amountNanos: bigint,
+      note: string | null,
+      details?: PurchaseDetails,
+    ) => AccountCreditOutcome
+  >().takes('accountId', 'entryId', 'amountNanos', 'note', '...'),
+  getAccount: lookup<(accountId: string) => AccountSummary | null>().takes('accountId'),
   /** In the order of their creation; without a query, all of them. */
-  listAccounts(query?: AccountListQuery): Promise<readonly AccountSummary[]>;
-}
+  listAccounts: report<(query?: AccountListQuery) => readonly AccountSummary[]>().takes('query'),
+};
 
 /** Which accounts are wanted. */
 export interface AccountListQuery {
@@ -47,9 +56,6 @@ export interface AccountListQuery {
   /** A part of the name, of the id, or of the operator's own id, in any case of letters. */
   readonly search?: string | undefined;
 }
-
-/** Of a key or an account; absent where there are none. */
-export type OtherLimits = Omit<RateLimits, 'rpmLimit'> & Restrictions;
 
 export type NewAccount = Pick<
   AccountRecord,

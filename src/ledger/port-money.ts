@@ -1,4 +1,5 @@
 /** The part of the ledger's port that is about money beside charges: whoever pays is a root, or a key that pays for itself. */
+import { change, lookup, report } from './operation.ts';
 
 /** What an entry says beside its amount. */
 export interface EntryDetails {
@@ -11,21 +12,25 @@ export interface PurchaseDetails extends EntryDetails {
   readonly expiresAtMs?: number | null;
 }
 
-export interface LedgerMoney {
+export const MONEY_OPERATIONS = {
   /** `entryId` makes it safe to send again. */
-  correct(request: Correction): Promise<CorrectionOutcome>;
+  correct: change<(request: Correction) => CorrectionOutcome>().takes('request'),
   /** The charge of a request; null where nothing was charged for it. */
-  findCharge(requestId: string): Promise<FoundCharge | null>;
+  findCharge: report<(requestId: string) => FoundCharge | null>().takes('requestId'),
   /**
    * Gives back what a request was charged, or a part of it; all refunds of a request together never exceed that. It goes to
    * whoever paid: it raises what was purchased, and leaves `used` and caps as they are. `entryId` makes it safe to send again.
    */
-  refund(request: Refund): Promise<RefundOutcome>;
+  refund: change<(request: Refund) => RefundOutcome>().takes('request'),
   /** From `sinceMs` until before `untilMs`. */
-  statement(id: string, sinceMs: number, untilMs: number): Promise<StatementOutcome>;
+  statement: report<(id: string, sinceMs: number, untilMs: number) => StatementOutcome>().takes(
+    'id',
+    'sinceMs',
+    'untilMs',
+  ),
   /** What is left of the promotional credit of a key or account, in the order in which it expires; null for an unknown one. */
-  promotions(id: string): Promise<readonly OpenPromotion[] | null>;
-}
+  promotions: lookup<(id: string) => readonly OpenPromotion[] | null>().takes('id'),
+};
 
 export interface Correction extends EntryDetails {
   /** A root, or a key that pays for itself. */

@@ -1,4 +1,5 @@
 /** The part of the ledger's port that is about responses that are kept. */
+import { change, lookup, type MethodsOf } from './operation.ts';
 
 /** A response that later requests of its key can refer to. The texts are JSON of the caller, opaque to the ledger. */
 export interface StoredResponse {
@@ -42,12 +43,22 @@ export type ItemsOutcome =
   /** The responses that have at least one of the items. */
   { readonly kind: 'items'; readonly outputs: readonly string[] } | { readonly kind: 'too_large' };
 
-/** Responses are there for the key that received them, and only until they expire. */
-export interface StoredResponses {
+/**
+ * Responses are there for the key that received them, and only until they expire. Where a renewal is lost, the response is
+ * kept for less long.
+ */
+export const RESPONSE_OPERATIONS = {
   /** Null where there is none, or where it was not kept whole. */
-  getResponse(keyId: string, id: string): Promise<StoredResponse | null>;
-  findChain(id: string, renewal: Renewal): Promise<ChainOutcome>;
-  findItems(itemIds: readonly string[], renewal: Renewal): Promise<ItemsOutcome>;
+  getResponse: lookup<(keyId: string, id: string) => StoredResponse | null>().takes('keyId', 'id'),
+  findChain: lookup<(id: string, renewal: Renewal) => ChainOutcome>().takes('id', 'renewal'),
+  findItems: lookup<(itemIds: readonly string[], renewal: Renewal) => ItemsOutcome>().takes('itemIds', 'renewal'),
+  deleteResponse: change<(keyId: string, id: string) => { readonly kind: 'deleted' | 'unknown' }>().takes(
+    'keyId',
+    'id',
+  ),
+};
+
+export interface StoredResponses extends Omit<MethodsOf<typeof RESPONSE_OPERATIONS>, 'deleteResponse'> {
   /** Whether there was one. */
   deleteResponse(keyId: string, id: string): Promise<boolean>;
 }

@@ -6,18 +6,18 @@
  * it is about, which the token caps of the accounts above it count in both modes.
  */
 import type { AccountStatus } from '../core/account.ts';
-import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
-import type { Period } from '../core/period.ts';
+import type { KeyRecord, KeyStatus } from '../core/key.ts';
 import { DAY_MS } from '../core/time.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { UsageOutcome, UsageQuery } from '../core/usage-report.ts';
-import type { LedgerAccounts, OtherLimits } from './port-accounts.ts';
-import type { ExtendOutcome, ExtendRequest } from './port-extension.ts';
-import type { LedgerMoney, PurchaseDetails } from './port-money.ts';
+import { durableHot, hot, type MethodsOf, report } from './operation.ts';
+import type { ACCOUNT_OPERATIONS } from './port-accounts.ts';
+import type { KEY_OPERATIONS, Summary } from './port-keys.ts';
+import type { MONEY_OPERATIONS } from './port-money.ts';
 import type { KeptResponse, StoredResponses } from './port-responses.ts';
 
 export type * from './port-accounts.ts';
-export type * from './port-extension.ts';
+export type * from './port-keys.ts';
 export type * from './port-money.ts';
 export type * from './port-responses.ts';
 
@@ -34,25 +34,50 @@ export const OWN_ENTRY_PREFIX = 'gateway:';
 /** How often the progress of a live hold is marked, so that no more than a second of it is lost with its process. */
 export const MARK_INTERVAL_MS = 800;
 
-export interface Ledger extends StoredResponses {
-  /** The key that owns this secret, whatever its state; null when there is none. */
-  findKey(digest: string): Promise<KeyRecord | null>;
-  admit(request: AdmitRequest): Promise<AdmitOutcome>;
+/** What a request does, beside its admission. */
+export const REQUEST_OPERATIONS = {
   /**
    * Raises a live hold; one that is already that large stays as it is. One that only other holds keep from growing waits
    * until it is extended or ends; where all live holds of the key, or of the account that is in its way, wait, the youngest
-   * is `insufficient`.
+   * is `insufficient`. What it raised is lost with the call that it was for.
    */
-  extend(request: ExtendRequest): Promise<ExtendOutcome>;
+  extend: hot<(request: ExtendRequest) => ExtendOutcome>().takes('...'),
+  settle: durableHot<(request: SettleRequest) => SettleOutcome>().takes('request'),
+  void: durableHot<(holdId: string, keyId: string) => VoidOutcome>().takes('holdId', 'keyId'),
+  summary: hot<(keyId: string) => Summary | null>().takes('keyId'),
+};
+
+export interface Ledger extends MethodsOf<typeof REQUEST_OPERATIONS>, StoredResponses {
+  findKey: LedgerAdmin['findKey'];
+  admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
   mark(mark: Mark): void;
-  settle(request: SettleRequest): Promise<SettleOutcome>;
-  void(holdId: string, keyId: string): Promise<VoidOutcome>;
-  summary(keyId: string): Promise<Summary | null>;
   /** Resolves when the store can commit; rejects when it cannot. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** What all gateways on one store share beside keys and entries: a few small texts by their names. */
+export const DOCUMENT_OPERATIONS = {
+  getDocument: hot<(name: string) => StoredDocument | null>().takes('name'),
+  /** The last one that is put counts; whoever puts it does so again where it was lost. */
+  putDocument: hot<(name: string, value: string) => null>().takes('name', 'value'),
+};
+
+export type Documents = MethodsOf<typeof DOCUMENT_OPERATIONS>;
+
+export const REPORT_OPERATIONS = {
+  audit: report<() => AuditReport>().takes(),
+  usageReport: report<(query: UsageQuery) => UsageOutcome>().takes('query'),
+};
+
+/** The operator's side of the store; used by `admin/` only. */
+export interface LedgerAdmin
+  extends Documents,
+    MethodsOf<typeof KEY_OPERATIONS>,
+    MethodsOf<typeof ACCOUNT_OPERATIONS>,
+    MethodsOf<typeof MONEY_OPERATIONS>,
+    MethodsOf<typeof REPORT_OPERATIONS> {}
 
 export interface AdmitRequest {
   readonly keyId: string;
@@ -145,6 +170,29 @@ export type Unit = 'credit' | 'tokens';
 
 export type ConflictReason = 'other_request' | 'charged_incomplete' | 'reply_not_stored';
 
+export interface ExtendRequest {
+  readonly holdId: string;
+  readonly keyId: string;
+  /** In all. */
+  readonly amount: bigint;
+  /** Where the levels leave less than `amount`, as much as they leave will do down to this; `amount` by default. */
+  readonly amountMin?: bigint;
+  /** For a credit key of an account: the tokens that the amounts stand for. */
+  readonly tokens?: bigint;
+  readonly tokensMin?: bigint;
+}
+
+export type ExtendOutcome =
+  | {
+      readonly kind: 'extended';
+      readonly held: bigint;
+      /** Of a key of an account: how many tokens are held. */
+      readonly heldTokens?: bigint;
+    }
+  | { readonly kind: 'insufficient' }
+  | { readonly kind: 'temporarily_held' }
+  | { readonly kind: 'ended' };
+
 export interface Mark {
   readonly holdId: string;
   readonly keyId: string;
@@ -219,163 +267,10 @@ export type VoidOutcome =
   | { readonly kind: 'already_settled'; readonly charged: bigint }
   | { readonly kind: 'already_voided' };
 
-export interface Summary {
-  readonly key: KeyRecord;
-  /** Credit keys, in nanos; all 0 for token-budget keys. */
-  readonly purchased: bigint;
-  readonly used: bigint;
-  readonly lastCost: bigint;
-  readonly todaySpend: bigint;
-  /** In the key's unit. */
-  readonly reserved: bigint;
-  readonly liveHolds: number;
-  /** Token-budget keys: tokens charged in the current period. */
-  readonly periodUsed: bigint;
-  readonly periodEndsAtMs: number | null;
-  /** Lifetime sums over usage records, both modes. */
-  readonly inputTokens: bigint;
-  readonly outputTokens: bigint;
-  readonly requests: number;
-  /** Of a key of an account, where its levels were asked for. */
-  readonly path?: PathFigures;
-}
-
-/** What the levels above a key leave it. */
-export interface PathFigures {
-  /** Of the root, which pays, in nanos. */
-  readonly purchased: bigint;
-  readonly used: bigint;
-  readonly reserved: bigint;
-  readonly liveHolds: number;
-  /** What the level that leaves the least leaves now, in the key's unit; null where no level has a limit. */
-  readonly remaining: bigint | null;
-  /** Whether that level is an account above the key. */
-  readonly accountBinds: boolean;
-}
-
-/** What all gateways on one store share beside keys and entries: a few small texts by their names. */
-export interface Documents {
-  getDocument(name: string): Promise<StoredDocument | null>;
-  /** The last one that is put counts. */
-  putDocument(name: string, value: string): Promise<void>;
-}
-
 export interface StoredDocument {
   readonly value: string;
   readonly atMs: number;
 }
-
-/** Which keys are listed; what is absent does not matter. */
-export interface KeyListQuery {
-  /** Those that come after this key. */
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
-  readonly status?: KeyStatus | undefined;
-  readonly mode?: KeyRecord['mode'] | undefined;
-  /** Null: those that have none. */
-  readonly accountId?: string | null | undefined;
-  /** Also those of the accounts below `accountId`. */
-  readonly below?: boolean | undefined;
-  readonly label?: string | undefined;
-  /** A part of the label, of the id, or of the beginning of a secret, in any case of letters. */
-  readonly search?: string | undefined;
-}
-
-/** The operator's side of the store; used by `admin/` only. */
-export interface LedgerAdmin extends Documents, LedgerAccounts, LedgerMoney {
-  createKey(request: NewKey): Promise<KeyRecord>;
-  /** All of them or none. */
-  createKeys(requests: readonly NewKey[]): Promise<readonly KeyRecord[]>;
-  /** The key that a secret with this digest belongs to. */
-  findKey(digest: string): Promise<KeyRecord | null>;
-  /** Newest first; without a query, all of them. */
-  listKeys(query?: KeyListQuery): Promise<readonly KeySummary[]>;
-  /** The ids of the keys of an account, and with `below` of the accounts below it; null: of those without one. */
-  keyIds(accountId: string | null, below?: boolean): Promise<readonly string[]>;
-  /** Those that expire next after a moment, in the order in which they do; revoked ones are left out. */
-  expiringKeys(after: KeyExpiry, untilMs: number, limit: number): Promise<readonly KeyExpiry[]>;
-  getKey(keyId: string): Promise<KeySummary | null>;
-  changeKey(keyId: string, change: VersionedKeyChange): Promise<KeyChangeOutcome>;
-  addSecret(keyId: string, digest: string, prefix: string): Promise<KeyChangeOutcome>;
-  revokeSecret(keyId: string, prefix: string): Promise<KeyChangeOutcome>;
-  /** `entryId` makes it safe to send again. */
-  addCredit(
-    keyId: string,
-    entryId: string,
-    amountNanos: bigint,
-    note: string | null,
-    details?: PurchaseDetails,
-  ): Promise<CreditOutcome>;
-  audit(): Promise<AuditReport>;
-  usageReport(query: UsageQuery): Promise<UsageOutcome>;
-}
-
-export interface NewKey extends Partial<Omit<OtherLimits, 'models'>> {
-  readonly captureDays?: number | null;
-  readonly id: string;
-  readonly mode: Mode;
-  readonly label: string | null;
-  readonly providerScope: string;
-  readonly models: readonly string[] | null;
-  readonly rpmLimit: number | null;
-  readonly expiresAtMs: number | null;
-  readonly budget: bigint | null;
-  readonly period: Period;
-  /** The account that pays for it; then there is no first purchase. */
-  readonly accountId?: string | null;
-  /** Of a credit key of an account. */
-  readonly cap?: bigint | null;
-  /** First purchase of a credit key, in nanos; written as an entry like any other. */
-  readonly credit: bigint;
-  readonly secret: { readonly digest: string; readonly prefix: string };
-}
-
-/** When a key expires. Of several that expire at once, the order is that of their ids. */
-export interface KeyExpiry {
-  readonly atMs: number;
-  readonly keyId: string;
-}
-
-export interface KeySummary extends Summary {
-  readonly status: KeyStatus;
-  readonly secretPrefixes: readonly string[];
-}
-
-export interface KeyChange extends Partial<Omit<OtherLimits, 'models'>> {
-  readonly captureDays?: number | null;
-  readonly status?: StoredStatus;
-  readonly label?: string | null;
-  readonly providerScope?: string;
-  readonly models?: readonly string[] | null;
-  readonly rpmLimit?: number | null;
-  readonly expiresAtMs?: number | null;
-  readonly budget?: bigint | null;
-  readonly cap?: bigint | null;
-  readonly period?: Period;
-}
-
-export interface VersionedKeyChange extends KeyChange {
-  /** The change is made only to this version of the key. */
-  readonly ifVersion?: number;
-}
-
-export type KeyChangeOutcome =
-  | { readonly kind: 'changed'; readonly key: KeyRecord }
-  | { readonly kind: 'unknown_key' }
-  | OtherVersion
-  /** A revoked key stays revoked; a credit key has no budget. */
-  | { readonly kind: 'refused'; readonly reason: string };
-
-/** Another version than `ifVersion` says: somebody has changed the key or the account meanwhile. */
-export interface OtherVersion {
-  readonly kind: 'other_version';
-  readonly version: number;
-}
-
-export type CreditOutcome =
-  | { readonly kind: 'added'; readonly key: KeyRecord; readonly balance: bigint }
-  | { readonly kind: 'unknown_key' }
-  | { readonly kind: 'refused'; readonly reason: string };
 
 export interface AuditReport {
   readonly ok: boolean;

@@ -376,7 +376,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a charge is acknowledged before it is on the disk',
-    edits: [['ledger/group-commit/durability.ts', "  'admit',\n  'extend',", "  'admit',\n  'settle',\n  'extend',"]],
+    edits: [['ledger/port.ts', 'settle: durableHot<', 'settle: hot<']],
     tests: [[IN_PROCESS_STORE, 'a loss of power at any flush']],
   },
   {

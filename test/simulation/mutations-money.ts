@@ -171,7 +171,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what has expired is still shown',
-    edits: [['sqlite/engine.ts', 'if (state !== undefined) expirePromotions(keys, state);\n', '\n']],
+    edits: [['sqlite/handlers.ts', 'if (state !== undefined) expirePromotions(keys, state);\n', '\n']],
   },
   {
     name: 'what has expired stays in the balance',

@@ -24,7 +24,7 @@ export type ReportOperation = Extract<Operation, { op: ReportName }>;
 const REPORTS: Handlers<Reading, ReportName> = {
   audit: (reading) => audit(reading),
   findCharge: ({ dialect }, { requestId }) => findCharge(dialect, requestId),
-  keyIds: ({ dialect }, { accountId, below }) => keyIds(dialect, accountId, below),
+  keyIds: ({ dialect }, { accountId, below = false }) => keyIds(dialect, accountId, below),
   listAccounts: (reading, { query }) => listAccounts(reading, query),
   listKeys: (reading, { query }) => listKeys(reading, query),
   statement: (reading, { id, sinceMs, untilMs }) => statement(reading, id, sinceMs, untilMs),
@@ -54,7 +54,8 @@ const HANDLERS = {
   revokeSecret: (books, { keyId, prefix }) => revokeSecret(books, keyId, prefix),
 } satisfies Partial<Handlers<Books, OperationName>>;
 
-export type BooksOperation = Extract<Operation, { op: keyof typeof HANDLERS }>;
+export type BooksName = keyof typeof HANDLERS;
+export type BooksOperation = Extract<Operation, { op: BooksName }>;
 
 export function isReport(operation: Operation): operation is ReportOperation {
   return operation.op in REPORTS;

@@ -3,46 +3,11 @@
  * process. A loss of power can take the newest operations that were not flushed; of those, nobody was given an outcome that
  * matters.
  */
-import type { Operation, Result } from '../operations.ts';
-
-/** Operations that only read, or that can be lost without harm. */
-const NEED_NO_DISK: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
-  'findKey',
-  'summary',
-  'getKey',
-  'listKeys',
-  'keyIds',
-  'expiringKeys',
-  'getAccount',
-  'listAccounts',
-  'audit',
-  'usageReport',
-  'findCharge',
-  'statement',
-  'promotions',
-  // The call that this hold was for is lost with the power too, and an unsettled hold would only have been voided.
-  'admit',
-  'extend',
-  // What it renews would be kept for less long.
-  'getResponse',
-  'findChain',
-  'findItems',
-  // The mark before it counts.
-  'mark',
-  // Done again by the next process.
-  'registerOwner',
-  'heartbeat',
-  'recover',
-  'rollUp',
-  'prune',
-  // Asked for again where it is lost.
-  'getDocument',
-  'putDocument',
-]);
+import { OPERATIONS, type Operation, type Result } from '../operations.ts';
 
 /** Whether every outcome of this operation waits for the disk, so that nothing is gained by a commit before the next flush. */
 export function alwaysWaitsForDisk({ op }: Operation): boolean {
-  return !NEED_NO_DISK.has(op);
+  return OPERATIONS[op].durability === 'durable';
 }
 
 /** Whether this outcome may be given only when the operation, and all before it, are on the disk. */

@@ -1,46 +1,9 @@
 /** The queues of one store: what requests wait for, the operator's changes, and reports, none of them behind another. */
-import type { Operation, OperationName, OperationOf, Outcome } from '../operations.ts';
+import { OPERATIONS, type Operation, type OperationName, type OperationOf, type Outcome } from '../operations.ts';
 import type { Mark } from '../port.ts';
 import type { OperationRunner, Store } from '../store.ts';
 import { BatchStats, type LedgerStats } from './batch-stats.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
-
-/** The operator's changes, and what a request looks up before it is admitted: no batch of admissions waits for them. */
-const CHANGES: ReadonlySet<OperationName> = new Set<OperationName>([
-  'getResponse',
-  'findChain',
-  'findItems',
-  'deleteResponse',
-  'createKey',
-  'createKeys',
-  'getKey',
-  'expiringKeys',
-  'changeKey',
-  'addSecret',
-  'revokeSecret',
-  'addCredit',
-  'createAccount',
-  'changeAccount',
-  'moveAccount',
-  'moveKey',
-  'joinAccount',
-  'addAccountCredit',
-  'correct',
-  'refund',
-  'promotions',
-  'getAccount',
-]);
-/** They look at all keys, so a key can be revoked meanwhile; adding to the rollups waits for no request either. */
-const REPORTS: ReadonlySet<OperationName> = new Set<OperationName>([
-  'listKeys',
-  'keyIds',
-  'listAccounts',
-  'audit',
-  'usageReport',
-  'findCharge',
-  'statement',
-  'rollUp',
-]);
 
 export class GroupCommit implements OperationRunner {
   readonly #stats: BatchStats;
@@ -87,7 +50,13 @@ export class GroupCommit implements OperationRunner {
   }
 
   #queueOf({ op }: Operation): Batcher {
-    if (CHANGES.has(op)) return this.#changes;
-    return REPORTS.has(op) ? this.#reports : this.#requests;
+    switch (OPERATIONS[op].queue) {
+      case 'hot':
+        return this.#requests;
+      case 'changes':
+        return this.#changes;
+      case 'reports':
+        return this.#reports;
+    }
   }
 }

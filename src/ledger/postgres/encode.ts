@@ -2,7 +2,7 @@
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { inputTokens, NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
 import { Refusal } from '../errors.ts';
-import type { Operation, OperationName } from '../operations.ts';
+import type { Operation, OperationName, OperationOf } from '../operations.ts';
 import type { AdmitRequest, ChargedCall, KeptResponse, Mark, SettleRequest, UsageRecord } from '../port.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 
@@ -19,13 +19,7 @@ export interface Element {
   readonly kept?: Readonly<Record<string, unknown>> | undefined;
 }
 
-export type HotName = Extract<
-  OperationName,
-  'findKey' | 'admit' | 'extend' | 'mark' | 'settle' | 'void' | 'summary' | 'ping' | 'registerOwner' | 'heartbeat'
->;
-export type HotOperation = Extract<Operation, { op: HotName }>;
-
-const HOT: ReadonlySet<OperationName> = new Set<HotName>([
+const HOT = [
   'findKey',
   'admit',
   'extend',
@@ -36,11 +30,15 @@ const HOT: ReadonlySet<OperationName> = new Set<HotName>([
   'ping',
   'registerOwner',
   'heartbeat',
-]);
+] as const satisfies readonly OperationName[];
+const HOT_NAMES: ReadonlySet<OperationName> = new Set(HOT);
+
+export type HotName = (typeof HOT)[number];
+export type HotOperation = OperationOf<HotName>;
 
 /** Whether requests wait for such operations; the others are done one by one. */
 export function isHot(operation: Operation): operation is HotOperation {
-  return HOT.has(operation.op);
+  return HOT_NAMES.has(operation.op);
 }
 
 /** What a claim may bring back: the largest reply that is stored. */

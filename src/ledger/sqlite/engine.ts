@@ -2,24 +2,17 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { RolledUp } from '../../core/usage-report.ts';
-import { usageReport } from '../../reports/sqlite/report.ts';
-import { addToRollups, type RollupStep, readStep } from '../../reports/sqlite/rollup.ts';
+import { addToRollups, type RollupStep } from '../../reports/sqlite/rollup.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
-import { SQLITE } from '../books/dialect.ts';
-import { type BooksOperation, isReport, reportOf, workOf } from '../books/perform.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
-import { summaryOnPath } from '../rules/levels.ts';
 import type { Store } from '../store.ts';
 import { admit } from './admit.ts';
-import { SqliteBooks } from './books.ts';
 import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
-import { extend, mark, settle, voidById } from './hold.ts';
+import { perform } from './handlers.ts';
 import { KeyCache } from './key-cache.ts';
-import { prune, recover } from './maintenance.ts';
-import { expireAll, expirePromotions } from './promotions.ts';
+import { expireAll } from './promotions.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
-import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
-import { defineSearch, performCold } from './statements.ts';
+import { defineSearch } from './statements.ts';
 
 export interface SqliteEngine {
   /** Throws a `StoreError` when the store failed; then nothing of the batch was applied. */
@@ -209,91 +202,4 @@ function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal):
     throw error;
   }
   journal.truncate(0);
-}
-
-function perform(keys: KeyCache, operation: Operation): Outcome {
-  switch (operation.op) {
-    case 'admit':
-      return admit(keys, operation.owner, operation.request);
-    case 'settle':
-      return settle(keys, operation.request);
-    case 'mark':
-      return mark(keys, operation.number, operation.marks);
-    case 'findKey':
-      return keys.ofDigest(operation.digest)?.key ?? null;
-    case 'extend':
-      return extend(keys, operation);
-    case 'void':
-      return voidById(keys, operation.keyId, operation.holdId);
-    case 'summary': {
-      const state = keys.get(operation.keyId);
-      if (state !== undefined) expirePromotions(keys, state);
-      return state === undefined ? null : summaryOnPath(state, state.path?.nodes ?? [], keys.nowMs);
-    }
-    case 'usageReport':
-      keys.flush(true);
-      return usageReport(keys.sql.cold, operation.query);
-    case 'rollUp':
-      keys.flush(true);
-      return addToRollups(keys.sql.cold, readStep(keys.sql.cold, operation.limit));
-    case 'recover':
-      return recover(keys, operation.limit);
-    case 'prune':
-      return prune(keys, operation.limit, operation.usageKeepMs);
-    case 'getResponse':
-      return getResponse(keys.sql.cold, operation.keyId, operation.id, keys.nowMs);
-    case 'findChain':
-      return findChain(keys.sql.cold, operation.id, operation.renewal, keys.nowMs);
-    case 'findItems':
-      return findItems(keys.sql.cold, operation.itemIds, operation.renewal, keys.nowMs);
-    case 'deleteResponse':
-      return deleteResponse(keys.sql.cold, operation.keyId, operation.id, keys.nowMs);
-    case 'registerOwner':
-    case 'heartbeat':
-    case 'ping':
-      return performOwn(keys, operation);
-    default:
-      return performOnBooks(keys, operation);
-  }
-}
-
-/** Everything that is read must be in the file. */
-function performOnBooks(keys: KeyCache, operation: BooksOperation): Outcome {
-  if (!isReport(operation)) {
-    keys.sql.charges.write();
-    return performCold(keys.sql.cold, workOf(new SqliteBooks(keys), operation));
-  }
-  expireAll(keys);
-  keys.persistAll();
-  // Holds last a time, which the audit looks at; the others ask for a date.
-  const nowMs = operation.op === 'audit' ? keys.steadyMs : keys.nowMs;
-  return performCold(keys.sql.cold, reportOf({ dialect: SQLITE, nowMs }, operation));
-}
-
-/** Signs of life: of an owner, and of the store itself. */
-function performOwn(
-  keys: KeyCache,
-  operation: Extract<Operation, { op: 'registerOwner' | 'heartbeat' | 'ping' }>,
-): Outcome {
-  const { sql, steadyMs } = keys;
-  switch (operation.op) {
-    case 'registerOwner':
-      sql
-        .cold(`INSERT INTO owners (id, lease_until_ms) VALUES (?, ?) ON CONFLICT (id)
-          DO UPDATE SET lease_until_ms = max(lease_until_ms, excluded.lease_until_ms)`)
-        .run(operation.owner, steadyMs + operation.leaseMs);
-      keys.owners.add(operation.owner);
-      return null;
-    case 'heartbeat': {
-      const { changes } = sql
-        .cold('UPDATE owners SET lease_until_ms = max(lease_until_ms, ?) WHERE id = ?')
-        .run(steadyMs + operation.leaseMs, operation.owner);
-      return { kind: Number(changes) === 1 ? 'alive' : 'owner_lost' };
-    }
-    case 'ping':
-      sql
-        .cold('INSERT INTO pings (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at_ms = ?')
-        .run(steadyMs, steadyMs);
-      return null;
-  }
 }

@@ -6,7 +6,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { RolledUp } from '../../core/usage-report.ts';
 import { hasNothing, type RollupStep } from '../../reports/sqlite/rollup.ts';
-import { isReport } from '../books/perform.ts';
 import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
 import type { Operation, OperationName, Outcome, Result } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
@@ -15,6 +14,7 @@ import { BackgroundWorker, DiskError, type StartBackgroundThread } from './backg
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
+import { isOfEverything, isReport } from './reports.ts';
 import { type LogFile, openLogFile } from './wal-file.ts';
 
 export interface InProcessStoreOptions {
@@ -179,18 +179,12 @@ class InProcessStore implements Store {
   async #applyInBackground(batch: readonly Operation[]): Promise<readonly Result[]> {
     const results: Result[] = [];
     for (const operation of batch) {
-      const { op } = operation;
       if (isReport(operation)) {
-        // Read before the write: everything that is booked after it is later.
-        // Holds last a time, which the audit looks at; the others ask for a date.
-        const nowMs = (op === 'audit' ? (this.#clock.steady ?? this.#clock) : this.#clock).nowMs();
-        if (op !== 'findCharge' && op !== 'keyIds') await this.#write(true);
-        if (this.#broken !== null) throw this.#broken;
-        results.push((await this.#background.do({ ...operation, nowMs })) as Outcome);
-      } else if (op === 'usageReport') {
-        if (this.#broken !== null) throw this.#broken;
-        results.push((await this.#background.do(operation)) as Outcome);
-      } else if (op === 'rollUp') results.push(await this.#rollUp(operation.limit));
+        const time = { nowMs: this.#clock.nowMs(), steadyMs: (this.#clock.steady ?? this.#clock).nowMs() };
+        if (isOfEverything(operation)) await this.#write(true);
+        else if (this.#broken !== null) throw this.#broken;
+        results.push((await this.#background.do({ op: 'report', report: operation, time })) as Outcome);
+      } else if (operation.op === 'rollUp') results.push(await this.#rollUp(operation.limit));
       else results.push(...(await this.apply([operation])));
     }
     return results;

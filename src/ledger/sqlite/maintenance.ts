@@ -28,7 +28,7 @@ export function recover(keys: KeyCache, limit: number): Recovered {
   for (const row of found) {
     const state = keys.get(text(row, 'key_id'));
     const hold = state?.holds.get(text(row, 'id'));
-    if (state === undefined || hold === undefined) throw new Error(`hold ${text(row, 'id')} has no state`);
+    if (state === undefined || hold === undefined) throw new Error(`hold ${text(row, 'id')} has no key`);
     if (recoverHold(keys, state, hold)) charged++;
   }
   return { charged, voided: found.length - charged, more: found.length === limit };

@@ -37,18 +37,21 @@ export function expireOfTree(keys: KeyCache, tree: Tree): void {
   expireOf(keys, rootOf(tree), tree);
 }
 
+/** Of whoever has this id; false where nobody has. */
+function expireById(keys: KeyCache, payerId: string): boolean {
+  const state = keys.get(payerId);
+  const tree = state === undefined ? keys.tree(payerId) : undefined;
+  if (state !== undefined) expirePromotions(keys, state);
+  if (tree !== undefined) expireOfTree(keys, tree);
+  return state !== undefined || tree !== undefined;
+}
+
 /** Of everybody: what the file says then is true now. */
 export function expireAll(keys: KeyCache): void {
   const due = keys.sql
     .cold('SELECT DISTINCT node_id FROM promotions WHERE remaining > 0 AND expires_at_ms <= ?')
     .all(keys.nowMs);
-  for (const row of due) {
-    const payerId = text(row, 'node_id');
-    const key = keys.get(payerId);
-    const tree = key === undefined ? keys.tree(payerId) : undefined;
-    if (key !== undefined) expirePromotions(keys, key);
-    else if (tree !== undefined) expireOfTree(keys, tree);
-  }
+  for (const row of due) expireById(keys, text(row, 'node_id'));
 }
 
 function expireOf(keys: KeyCache, payer: Payer, tree: Tree | null): void {
