@@ -1,5 +1,5 @@
 /** The operator's commands for accounts. */
-import type { AccountView } from '../admin/api.ts';
+import type { AccountView } from '../admin/accounts/schema.ts';
 import { versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
 import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
@@ -23,7 +23,9 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     createsData: true,
     run: async (api, { operands: [name = ''], flags, switches }) =>
       shown(
-        await api.accounts.create(withoutAbsent({ name, parent: flags.parent, ...accountSettings(flags) })),
+        await api.call('createAccount', {
+          body: withoutAbsent({ name, parent: flags.parent, ...accountSettings(flags) }),
+        }),
         switches,
       ),
   },
@@ -35,7 +37,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary:
       'list all accounts as trees, or those that fit; --parent none: roots; --search: a part of the name, the id or the external id',
     run: async (api, { flags, switches }) => {
-      const accounts = await api.accounts.list(flags);
+      const accounts = await api.all('listAccounts', flags);
       if (switches.has('json')) return json(accounts);
       const isFound = accounts.length > 0 || Object.keys(flags).length === 0;
       return lines(isFound ? accountsTable(accounts) : ['No account matches.']);
@@ -48,7 +50,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'show one account with its caps and sums',
     run: async (api, { operands: [id = ''], switches }) => {
-      const account = await api.accounts.show(id);
+      const account = await api.call('showAccount', { id });
       return switches.has('json') ? json(account) : lines(accountText(account));
     },
   },
@@ -59,8 +61,8 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'change only the given settings; with --if-version, only where that is still the version of the account',
     run: async (api, { operands: [id = ''], flags, switches }) => {
-      const input = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
-      return shown(await api.accounts.change(id, input, versionGiven(flags)), switches);
+      const body = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
+      return shown(await api.call('changeAccount', { id, body, version: versionGiven(flags) }), switches);
     },
   },
   statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
@@ -73,7 +75,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'move an account below another one of the same root, while nothing below it is in flight',
     run: async (api, { operands: [id = '', parent = ''], switches }) =>
-      shown(await api.accounts.move(id, { parent }), switches),
+      shown(await api.call('moveAccount', { id, body: { parent } }), switches),
   },
   {
     words: ['accounts', 'credit'],
@@ -84,7 +86,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
       'add credits to a root, for all keys below it; with --expires they are promotional: spent first, and gone then',
     run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) => {
       const input = { amount: amountGiven, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
-      return shown(await api.accounts.addCredit(id, withoutAbsent(input)), switches);
+      return shown(await api.call('addAccountCredit', { id, body: withoutAbsent(input) }), switches);
     },
   },
   {
@@ -94,7 +96,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'put a key under the account; one that paid for itself brings its balance to the root',
     run: async (api, { operands: [id = '', key = ''], switches }) =>
-      shown(await api.accounts.addKey(id, { key }), switches),
+      shown(await api.call('addAccountKey', { id, body: { key } }), switches),
   },
 ];
 
@@ -105,7 +107,8 @@ function statusCommand(word: string, status: string, summary: string): Command {
     flags: {},
     switches: ['json'],
     summary,
-    run: async (api, { operands: [id = ''], switches }) => shown(await api.accounts.change(id, { status }), switches),
+    run: async (api, { operands: [id = ''], switches }) =>
+      shown(await api.call('changeAccount', { id, body: { status } }), switches),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
-import type { AdminApi, CreatedKey } from '../admin/api.ts';
+import type { AdminClient } from '../admin/client.ts';
+import type { CreatedKey } from '../admin/keys/schema.ts';
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
@@ -96,7 +97,7 @@ export const COMMANDS: readonly Command[] = [
     createsData: true,
     run: async (api, { flags, switches }) => {
       const input = { mode: flags.mode, credit: flags.credit, account: flags.account, ...keySettings(flags) };
-      return created(await api.createKey(withoutAbsent(input)), switches);
+      return created(await api.call('createKey', { body: withoutAbsent(input) }), switches);
     },
   },
   {
@@ -113,7 +114,7 @@ export const COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'list all keys, or those that fit, newest first; --search: a part of the label, the id or the prefix',
     run: async (api, { flags, switches }) => {
-      const keys = await api.listKeys(flags);
+      const keys = await api.all('listKeys', flags);
       if (switches.has('json')) return json(keys);
       const isFound = keys.length > 0 || Object.keys(flags).length === 0;
       return lines(isFound ? keysTable(keys) : ['No key matches.']);
@@ -126,7 +127,7 @@ export const COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'show one key with its balance',
     run: async (api, { operands: [id = ''], switches }) => {
-      const key = await api.showKey(id);
+      const key = await api.call('showKey', { id });
       return switches.has('json') ? json(key) : lines(keyText(key));
     },
   },
@@ -150,7 +151,7 @@ export const COMMANDS: readonly Command[] = [
     flags: {},
     switches: ['json'],
     summary: 'add a secret to the key; the older ones keep working',
-    run: async (api, { operands: [id = ''], switches }) => created(await api.addSecret(id), switches),
+    run: async (api, { operands: [id = ''], switches }) => created(await api.call('addSecret', { id }), switches),
   },
   {
     words: ['keys', 'revoke-secret'],
@@ -159,7 +160,7 @@ export const COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'revoke one secret of a key that has several',
     run: async (api, { operands: [id = '', prefix = ''], switches }) => {
-      const key = await api.revokeSecret(id, prefix);
+      const key = await api.call('revokeSecret', { id, prefix });
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
@@ -171,7 +172,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'add credits to a credit key; with --expires they are promotional: spent first, and gone at that time',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
       const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
-      const key = await api.addCredit(id, withoutAbsent(input));
+      const key = await api.call('addCredit', { id, body: withoutAbsent(input) });
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
@@ -186,11 +187,11 @@ export const COMMANDS: readonly Command[] = [
     summary: 'recompute every balance from its entries; exit 0 only when all match; --last: what came of the last time',
     run: async (api, { switches }) => {
       if (switches.has('last')) {
-        const view = await api.lastAudit();
+        const view = await api.call('lastAudit', {});
         const output = switches.has('json') ? json(view) : lines(lastAuditText(view));
         return { ...output, exitCode: view.last?.ok === true ? 0 : 1 };
       }
-      const report = await api.audit();
+      const report = await api.call('audit', {});
       const output = switches.has('json') ? json(report) : lines(auditText(report));
       return { ...output, exitCode: report.ok ? 0 : 1 };
     },
@@ -215,7 +216,7 @@ export const COMMANDS: readonly Command[] = [
     summary: `requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
     run: async (api, { flags, switches }) => {
       if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
-      const report = await api.usage(flags);
+      const report = await api.call('usage', { query: flags });
       if (switches.has('json')) return json(report);
       if (!switches.has('csv')) return lines(usageTable(report));
       const { lines: rows, warning } = usageCsv(report);
@@ -341,13 +342,13 @@ function statusCommand(word: string, status: string, summary: string): Command {
 }
 
 async function change(
-  api: AdminApi,
+  api: AdminClient,
   id: string,
   input: object,
   switches: ReadonlySet<string>,
   version?: number,
 ): Promise<Output> {
-  const key = await api.changeKey(id, withoutAbsent(input), version);
+  const key = await api.call('changeKey', { id, body: withoutAbsent(input), version });
   return switches.has('json') ? json(key) : lines([keyLine(key)]);
 }
 

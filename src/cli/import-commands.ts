@@ -1,7 +1,9 @@
 /** The operator's commands that bring keys in, and keys, accounts and usage out. */
 import { basename } from 'node:path';
-import { type AccountView, AdminError, type ImportedKeysView } from '../admin/api.ts';
+import type { AccountView } from '../admin/accounts/schema.ts';
 import { csvLine } from '../admin/csv.ts';
+import { AdminError } from '../admin/error.ts';
+import type { ImportedKeysView } from '../admin/keys/schema.ts';
 import { parseCsv, wrongCsv } from '../import/csv-file.ts';
 import { keysCsv, keysIn } from '../import/keys-csv.ts';
 import type { Command } from './command.ts';
@@ -22,7 +24,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
       const given = keysIn(await parseCsv(name, contentOf(path)));
       const dryRun = switches.has('dry-run');
       try {
-        const made = await api.importKeys({ keys: given.map(({ key }) => key), dry_run: dryRun });
+        const made = await api.call('importKeys', { body: { keys: given.map(({ key }) => key), dry_run: dryRun } });
         if (switches.has('json')) return json(made);
         if (dryRun) return lines([`${made.keys} keys could be created; nothing was changed`]);
         return {
@@ -41,7 +43,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'all keys as CSV that "gateway import" reads, without their secrets',
     run: async (api, { switches }) => {
-      const keys = await api.listKeys();
+      const keys = await api.all('listKeys');
       return switches.has('json') ? json(keys) : lines(keysCsv(keys));
     },
   },
@@ -52,7 +54,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'all accounts as CSV',
     run: async (api, { switches }) => {
-      const accounts = await api.accounts.list();
+      const accounts = await api.all('listAccounts');
       return switches.has('json') ? json(accounts) : lines(accountsCsv(accounts));
     },
   },
@@ -63,7 +65,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'usage as CSV, by day, key and model where --by does not say otherwise',
     run: async (api, { flags, switches }) => {
-      const report = await api.usage({ by: 'day,key,model', ...flags });
+      const report = await api.call('usage', { query: { by: 'day,key,model', ...flags } });
       if (switches.has('json')) return json(report);
       const { lines: rows, warning } = usageCsv(report);
       return { ...lines(rows), warning };

@@ -1,8 +1,8 @@
 /** The operator's commands for refunds, corrections, statements and the comparison with providers. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { AdminError } from '../admin/api.ts';
-import { statementCsv, statementHtml, statementTable } from '../admin/statement-text.ts';
+import { AdminError } from '../admin/error.ts';
+import { statementCsv, statementHtml, statementTable } from '../admin/money/statement-text.ts';
 import { EXPORT_FORMATS } from '../import/provider-export.ts';
 import { reconcile } from '../import/reconcile.ts';
 import { UsageError } from './arguments.ts';
@@ -20,7 +20,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     summary: 'give back what a request was charged, or --amount of it, to whoever paid; with --id it can be sent again',
     run: async (api, { operands: [requestId = ''], flags, switches }) => {
       const input = { amount: flags.amount, reason: flags.reason, entry_id: flags.id };
-      const refund = await api.money.refund(requestId, withoutAbsent(input));
+      const refund = await api.call('refund', { id: requestId, body: withoutAbsent(input) });
       if (switches.has('json')) return json(refund);
       const { payer, refunded, charged, balance } = refund;
       return lines([
@@ -36,7 +36,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'what is left of the promotional credit of an account or key, in the order in which it expires',
     run: async (api, { operands: [id = ''], switches }) => {
-      const { data } = await api.money.promotions(id);
+      const { data } = await api.call('promotions', { id });
       if (switches.has('json')) return json(data);
       if (data.length === 0) return lines([`${id} has no promotional credit`]);
       return lines(
@@ -55,7 +55,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       'opening balance, entries, usage and closing balance of an account or key; without --month, of the last month that is over',
     run: async (api, { operands: [id = ''], flags, switches }) => {
       if (switches.size > 1) throw new UsageError('give one of --csv, --html and --json');
-      const statement = await api.money.statement(id, flags);
+      const statement = await api.call('statement', { id, query: flags });
       if (switches.has('json')) return json(statement);
       if (switches.has('csv')) return lines(statementCsv(statement));
       return switches.has('html') ? { text: statementHtml(statement), exitCode: 0 } : lines(statementTable(statement));
@@ -99,7 +99,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       'correct the balance of a root or of a key without an account: --by 5 adds, --by -5 takes away what is free',
     run: async (api, { operands: [payerId = ''], flags, switches }) => {
       const input = { amount: flags.by, reason: flags.reason, entry_id: flags.id };
-      const correction = await api.money.correct(payerId, withoutAbsent(input));
+      const correction = await api.call('correct', { id: payerId, body: withoutAbsent(input) });
       if (switches.has('json')) return json(correction);
       const { payer, balance, entry_id } = correction;
       return lines([

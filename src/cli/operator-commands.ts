@@ -1,5 +1,8 @@
 /** The commands about operators and the audit trail. */
-import { type AdminApi, AdminError, type AuditTrailEntryView, type ListedOperatorView } from '../admin/api.ts';
+import type { AdminClient, AnswerOf } from '../admin/client.ts';
+import { AdminError } from '../admin/error.ts';
+import type { AuditTrailEntryView } from '../admin/operators/audit-trail-schema.ts';
+import type { ListedOperatorView } from '../admin/operators/schema.ts';
 import type { Command } from './command.ts';
 import { json, lines, withoutAbsent } from './output.ts';
 import { table } from './text.ts';
@@ -14,7 +17,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'list all operators with their roles',
     run: async (api, { switches }) => {
-      const all = await api.operators.list();
+      const { data: all } = await api.call('listOperators', {});
       return switches.has('json') ? json(all) : lines(operatorsTable(all));
     },
   },
@@ -27,7 +30,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     createsData: true,
     run: async (api, { operands: [name], flags, switches }) => {
       const input = { name, role: flags.role, account_id: flags.account, expires_at: flags.expires };
-      const issued = await api.operators.create(withoutAbsent(input));
+      const issued = await api.call('createOperator', { body: withoutAbsent(input) });
       return switches.has('json') ? json(issued) : lines(tokenText(issued));
     },
   },
@@ -39,7 +42,10 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     summary: 'make another token of an operator; the older ones keep working',
     run: async (api, { operands: [name = ''], flags, switches }) => {
       const id = await operatorId(api, name);
-      const issued = await api.operators.addToken(id, withoutAbsent({ expires_at: flags.expires, label: flags.label }));
+      const issued = await api.call('addToken', {
+        id,
+        body: withoutAbsent({ expires_at: flags.expires, label: flags.label }),
+      });
       return switches.has('json') ? json(issued) : lines(tokenText(issued));
     },
   },
@@ -53,7 +59,9 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
       const id = await operatorId(api, name);
       const { token } = flags;
       const operator =
-        token === undefined ? await api.operators.revoke(id) : await api.operators.revokeToken(id, token);
+        token === undefined
+          ? await api.call('revokeOperator', { id })
+          : await api.call('revokeToken', { id, token_id: token });
       const text =
         token === undefined ? `${operator.name} is revoked` : `token ${token} of ${operator.name} is revoked`;
       return switches.has('json') ? json(operator) : lines([text]);
@@ -67,7 +75,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     summary: 'a link that signs in at the console, once, within 15 minutes; as the owner, or as --operator',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const link = await api.operators.link(await operatorId(api, flags.operator ?? BUILT_IN));
+      const link = await api.call('makeLink', { id: await operatorId(api, flags.operator ?? BUILT_IN) });
       return switches.has('json') ? json(link) : lines([link.url]);
     },
   },
@@ -88,7 +96,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     summary: 'who did what, newest first, refused actions too',
     run: async (api, { flags, switches }) => {
       const actor = flags.actor === undefined ? undefined : await operatorId(api, flags.actor);
-      const page = await api.auditTrail(withoutAbsent({ ...flags, actor }));
+      const page = await api.call('auditTrail', { query: withoutAbsent({ ...flags, actor }) });
       if (switches.has('json')) return json(page);
       const more = page.next_cursor === null ? [] : ['', `More: gateway audit-trail --cursor ${page.next_cursor}`];
       return lines([...trailTable(page.data), ...more]);
@@ -96,8 +104,8 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
 ];
 
-async function operatorId(api: AdminApi, given: string): Promise<string> {
-  const all = await api.operators.list();
+async function operatorId(api: AdminClient, given: string): Promise<string> {
+  const { data: all } = await api.call('listOperators', {});
   const found =
     all.find(({ id }) => id === given) ??
     all.find(({ name, status }) => name === given && status === 'active') ??
@@ -123,7 +131,7 @@ function operatorsTable(all: readonly ListedOperatorView[]): readonly string[] {
   ]);
 }
 
-function tokenText({ token, token_id, expires_at, operator }: Awaited<ReturnType<AdminApi['operators']['create']>>) {
+function tokenText({ token, token_id, expires_at, operator }: AnswerOf<'createOperator'>) {
   return [
     `Operator ${operator.name} (${operator.role}, ${operator.id}), token ${token_id}:`,
     '',

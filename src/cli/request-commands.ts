@@ -10,7 +10,7 @@ export const REQUEST_CONTENT: Command = {
   switches: ['json'],
   summary: 'what was captured of a request whose key has --capture-days; that it was read goes into the audit trail',
   run: async (api, { operands: [id = ''], switches }) => {
-    const content = await api.requestContent(id);
+    const content = await api.call('requestContent', { id });
     if (switches.has('json')) return json(content);
     const { request, response, cut, expires_at } = content;
     const kept = `kept until ${expires_at}${cut ? '; longer than what is kept, and cut' : ''}`;

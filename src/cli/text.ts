@@ -1,5 +1,7 @@
 /** The output of the commands as text. */
-import type { AccountView, AuditView, CreatedKey, KeyView, LastAuditView } from '../admin/api.ts';
+import type { AccountView } from '../admin/accounts/schema.ts';
+import type { CreatedKey, KeyView } from '../admin/keys/schema.ts';
+import type { AuditView, LastAuditView } from '../admin/state/schema.ts';
 
 export function createdText(key: CreatedKey): readonly string[] {
   return [

@@ -1,6 +1,6 @@
 /** A scrape: the metrics of all serving threads together, and those of the process. */
 import { readdir, statfs } from 'node:fs/promises';
-import { AdminError } from '../admin/api.ts';
+import { AdminError } from '../admin/error.ts';
 import type { LastAudit } from '../alerts/audits.ts';
 import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';

@@ -16,12 +16,12 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'access: an account-admin loosens what an operator has set on a key',
-    edits: [['admin/subtree.ts', 'await this.#settings.requireKept(keyId, change);', '']],
+    edits: [['admin/accounts/subtree.ts', 'await this.#settings.requireKept(keyId, change);', '']],
     tests: [[ACCOUNT_ADMIN]],
   },
   {
     name: 'access: a move leads out of what an operator has suspended',
-    edits: [['admin/subtree.ts', 'if (kept.has(accountId) ||', 'if (accountId !== "" ||']],
+    edits: [['admin/accounts/subtree.ts', 'if (kept.has(accountId) ||', 'if (accountId !== "" ||']],
     tests: [[ACCOUNT_ADMIN]],
   },
   {

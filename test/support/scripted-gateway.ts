@@ -1,7 +1,7 @@
 /** The real gateway in front of upstreams under test, and a client that sees every byte as it arrives. */
 import assert from 'node:assert/strict';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
-import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
+import type { CreatedKey, KeyView } from '../../src/admin/keys/schema.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
 import type { RequestObserver } from '../../src/core/request-record.ts';

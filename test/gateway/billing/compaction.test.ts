@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { accountWhen, auditClean } from '../../support/requests.ts';
 import { ask, ClientStream, configText } from '../../support/scripted-gateway.ts';
 import { withGateway } from '../../support/started-gateway.ts';

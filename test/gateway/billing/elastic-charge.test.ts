@@ -1,7 +1,7 @@
 /** What an elastic hold carries, and that what the client has seen is charged in full as far as the balance goes. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { settled, streamed } from '../../support/scripted-gateway.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { ScriptedServer } from '../../support/upstreams/scripted.ts';

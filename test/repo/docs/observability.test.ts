@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
-import { LoggedRequest } from '../../../src/admin/schema/requests.ts';
+import { LoggedRequest } from '../../../src/admin/requests/schema.ts';
 import { CONDITIONS } from '../../../src/core/conditions.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 import { NO_LOG } from '../../../src/core/log.ts';

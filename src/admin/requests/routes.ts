@@ -1,0 +1,58 @@
+import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { route } from '../http/route.ts';
+import {
+  RequestContent,
+  RequestExplanation,
+  RequestList,
+  RequestSearch,
+  RunningRequestList,
+  StoppedRequest,
+} from './schema.ts';
+
+export const REQUEST_ROUTES = {
+  listRequests: route({
+    method: 'GET',
+    path: '/requests',
+    roles: VIEWERS_AND_ACCOUNTS,
+    summary: 'Requests of the log, newest first',
+    query: RequestSearch,
+    answer: RequestList,
+    handle: (admin, { query }) => admin.requests.list(query, Date.now()),
+  }),
+  runningRequests: route({
+    method: 'GET',
+    path: '/requests/running',
+    roles: VIEWERS_AND_ACCOUNTS,
+    summary: 'Requests that run now, with what they hold',
+    answer: RunningRequestList,
+    handle: async (admin) => ({ object: 'list' as const, data: await admin.requests.running() }),
+  }),
+  stopRequest: route({
+    method: 'DELETE',
+    path: '/requests/running/:id',
+    roles: OPERATORS_AND_ACCOUNTS,
+    action: 'request.stop',
+    summary: 'Stop a running request; what was produced is billed',
+    answer: StoppedRequest,
+    handle: (admin, { id }) => admin.stopRequest(id),
+  }),
+  requestContent: route({
+    method: 'GET',
+    path: '/requests/:id/content',
+    roles: OPERATORS,
+    action: 'request.content',
+    summary: 'What was captured of a request, where its key is captured',
+    answer: RequestContent,
+    // Who read what somebody asked and was answered is kept, as who turned its capture on.
+    handle: (admin, { id }) =>
+      admin.trail.change({ action: 'request.content', target: id }, () => admin.requests.content(id)),
+  }),
+  showRequest: route({
+    method: 'GET',
+    path: '/requests/:id',
+    roles: VIEWERS_AND_ACCOUNTS,
+    summary: 'One request, and its story in plain words',
+    answer: RequestExplanation,
+    handle: (admin, { id }) => admin.requests.show(id),
+  }),
+};

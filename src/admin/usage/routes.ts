@@ -1,0 +1,15 @@
+import { VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { route } from '../http/route.ts';
+import { UsageParameters, UsageReport } from './schema.ts';
+
+export const USAGE_ROUTES = {
+  usage: route({
+    method: 'GET',
+    path: '/usage',
+    roles: VIEWERS_AND_ACCOUNTS,
+    summary: 'Requests, tokens, cost, margin and response times, grouped as you ask',
+    query: UsageParameters,
+    answer: UsageReport,
+    handle: (admin, { query }) => admin.usage.report(query),
+  }),
+};
