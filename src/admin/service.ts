@@ -4,10 +4,11 @@ import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';
 import { OperatorSettings } from './accounts/operator-settings.ts';
 import { AccountService } from './accounts/service.ts';
-import { SubtreeLedger } from './accounts/subtree.ts';
+import { Subtree } from './accounts/subtree.ts';
 import { AlertService } from './alerts/service.ts';
 import { AdminError } from './error.ts';
 import { AuditTrail } from './http/audit-trail.ts';
+import type { Reach } from './http/reach.ts';
 import { KeyService, type KeyServiceOptions } from './keys/service.ts';
 import { MoneyService } from './money/service.ts';
 import type { OidcSignIn } from './operators/oidc.ts';
@@ -58,8 +59,8 @@ export class AdminService {
     const trail = new AuditTrail({ sink: operators, caller, onFailure: onTrailFailure, onRecorded });
     const top = actor?.role === 'account-admin' ? actor.accountId : null;
     const settings = new OperatorSettings(operators);
-    const subtree = actor?.role === 'account-admin' ? new SubtreeLedger(options.ledger, top, settings) : null;
-    const ledger = subtree ?? options.ledger;
+    const subtree = actor?.role === 'account-admin' ? new Subtree(options.ledger, top, settings) : null;
+    const ledger = subtree?.ledger ?? options.ledger;
     const noted = subtree === null ? settings : null;
     // The names of models and providers that a refusal would list are not for everybody.
     const known = subtree === null ? options.known : null;
@@ -78,7 +79,7 @@ export class AdminService {
       trail,
     });
     this.state = new StateService(options, ledger, trail);
-    const reach = subtree === null ? null : async () => new Set(await subtree.ownKeyIds());
+    const reach = subtree && (() => subtree.keyIds());
     const { requests = NO_REQUESTS } = options;
     this.requests = requests.within(reach, (accountId, below) => keys.idsOf(accountId, below));
   }
@@ -86,6 +87,14 @@ export class AdminService {
   /** The same operations for another caller. `onRecorded` is called when something went into the audit trail. */
   as(caller: Caller, onRecorded?: () => void): AdminService {
     return new AdminService(this.#options, caller, onRecorded);
+  }
+
+  /** For an account-admin: throws where what the path names is not in its subtree, as if it did not exist. */
+  async requireReach(reach: Reach, { id = '' }: { readonly id?: string }): Promise<void> {
+    if (!this.requests.isLimited) return;
+    if (reach === 'key') await this.keys.summary(id);
+    if (reach === 'account') await this.accounts.summary(id);
+    if (reach === 'payer') await this.money.requirePayer(id);
   }
 
   /** For what proves who a caller is. */

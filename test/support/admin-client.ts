@@ -1,6 +1,7 @@
 /** The admin API as tests call it: a method for each operation that they use, over the client of the command line. */
 import {
   AdminClient,
+  type AdminTransport,
   type AnswerOf,
   type CallOf,
   type OperationName,

@@ -1,4 +1,4 @@
-import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import { CreditBody } from '../keys/schema.ts';
 import {
@@ -15,7 +15,8 @@ export const ACCOUNT_ROUTES = {
   createAccount: route({
     method: 'POST',
     path: '/accounts',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'own',
     action: 'account.create',
     summary: 'Create an account',
     body: NewAccountBody,
@@ -26,7 +27,8 @@ export const ACCOUNT_ROUTES = {
   listAccounts: route({
     method: 'GET',
     path: '/accounts',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'own',
     summary: 'Accounts, oldest first',
     query: AccountQuery,
     answer: AccountList,
@@ -35,7 +37,8 @@ export const ACCOUNT_ROUTES = {
   showAccount: route({
     method: 'GET',
     path: '/accounts/:id',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'account',
     summary: 'One account with its sums',
     answer: Account,
     handle: (admin, { id }) => admin.accounts.show(id),
@@ -43,7 +46,8 @@ export const ACCOUNT_ROUTES = {
   changeAccount: route({
     method: 'PATCH',
     path: '/accounts/:id',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'account',
     action: 'account.change',
     summary: 'Change the given fields; with If-Match, only where nobody has changed the account meanwhile',
     ifMatch: true,
@@ -54,7 +58,8 @@ export const ACCOUNT_ROUTES = {
   moveAccount: route({
     method: 'POST',
     path: '/accounts/:id/move',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'account',
     action: 'account.move',
     summary: 'Move an account below another one of the same root',
     body: AccountMoveBody,
@@ -74,7 +79,8 @@ export const ACCOUNT_ROUTES = {
   addAccountKey: route({
     method: 'POST',
     path: '/accounts/:id/keys',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'account',
     action: 'account.key',
     summary: 'Put a key under the account; one that paid for itself brings its balance to the root',
     body: AccountKeyBody,

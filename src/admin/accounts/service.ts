@@ -132,9 +132,14 @@ export class AccountService {
     return below ? { belowId: parent } : { parentId: parent };
   }
 
-  async show(accountId: string): Promise<AccountView> {
+  async summary(accountId: string): Promise<AccountSummary> {
     const summary = await this.#ledger.getAccount(accountId);
     if (summary === null) throw unknownAccount(accountId);
+    return summary;
+  }
+
+  async show(accountId: string): Promise<AccountView> {
+    const summary = await this.summary(accountId);
     const view = accountView(summary, await this.#topmost());
     return view.balance === null ? view : withPromotions(view, (await this.#ledger.promotions(accountId)) ?? []);
   }

@@ -1,4 +1,4 @@
-import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import {
   AccountWebhook,
@@ -41,7 +41,8 @@ export const ALERT_ROUTES = {
   showWebhook: route({
     method: 'GET',
     path: '/accounts/:id/webhook',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'account',
     summary: 'The webhook of an account',
     answer: AccountWebhook,
     handle: (admin, { id }) => admin.alerts.webhook(id),
@@ -49,7 +50,8 @@ export const ALERT_ROUTES = {
   setWebhook: route({
     method: 'PUT',
     path: '/accounts/:id/webhook',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'account',
     action: 'account.webhook',
     summary: 'Set the webhook of an account, with a new secret, shown once',
     body: WebhookBody,
@@ -59,7 +61,8 @@ export const ALERT_ROUTES = {
   removeWebhook: route({
     method: 'DELETE',
     path: '/accounts/:id/webhook',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'account',
     action: 'account.webhook.remove',
     summary: 'Remove the webhook of an account',
     answer: AccountWebhook,

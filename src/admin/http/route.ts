@@ -9,7 +9,8 @@ import type { AdminService } from '../service.ts';
 import { acting } from './audit.ts';
 import type { AdminApp } from './framework.ts';
 import { IfMatch, versionIn } from './if-match.ts';
-import type { RouteRoles } from './roles.ts';
+import type { Reach } from './reach.ts';
+import type { OperatorRole } from './roles.ts';
 import type { ObjectSchema } from './validate.ts';
 import type { View } from './view.ts';
 
@@ -42,7 +43,9 @@ export interface Route<
 > {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: Path;
-  readonly roles: RouteRoles;
+  readonly roles: readonly OperatorRole[];
+  /** Absent where an account-admin may not call it. */
+  readonly accountAdmin?: Reach;
   /** What the audit trail calls it, where it changes something. */
   readonly action?: string;
   readonly summary: string;
@@ -79,13 +82,16 @@ export type AnyRoute = Omit<Route, 'handle'> & {
 };
 
 export function addRoute(app: AdminApp, service: AdminService, row: AnyRoute): void {
-  const { method, path, roles, action, summary, query, body, bodyLimit, ifMatch, status = 200 } = row;
+  const { method, path, roles, accountAdmin, action, summary, query, body, bodyLimit, ifMatch, status = 200 } = row;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   const params = Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
   app.route({
     method,
     url: path,
-    config: { roles, ...(action !== undefined && { action }) },
+    config: {
+      roles: accountAdmin === undefined ? roles : [...roles, 'account-admin'],
+      ...(action !== undefined && { action }),
+    },
     ...(bodyLimit !== undefined && { bodyLimit }),
     schema: {
       summary,
@@ -97,8 +103,10 @@ export function addRoute(app: AdminApp, service: AdminService, row: AnyRoute): v
     },
     handler: async (request, reply) => {
       const version = ifMatch ? versionIn(request) : undefined;
+      const admin = acting(service, request);
+      if (accountAdmin !== undefined) await admin.requireReach(accountAdmin, Object(request.params));
       const given = { ...Object(request.params), query: request.query, body: request.body, version };
-      const view = await row.handle(acting(service, request), given as never, { request, reply });
+      const view = await row.handle(admin, given as never, { request, reply });
       if (view === reply || reply.sent) return reply;
       if (hasVersion(view)) void reply.header('etag', `"${view.version}"`);
       return reply.code(status).send(view);

@@ -1,4 +1,4 @@
-import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import {
   CreatedKey,
@@ -19,7 +19,8 @@ export const KEY_ROUTES = {
   createKey: route({
     method: 'POST',
     path: '/keys',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'own',
     action: 'key.create',
     summary: 'Create a key',
     body: NewKeyBody,
@@ -42,7 +43,8 @@ export const KEY_ROUTES = {
   listKeys: route({
     method: 'GET',
     path: '/keys',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'own',
     summary: 'Keys, newest first',
     query: KeyQuery,
     answer: KeyList,
@@ -51,7 +53,8 @@ export const KEY_ROUTES = {
   showKey: route({
     method: 'GET',
     path: '/keys/:id',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'key',
     summary: 'One key with its balance',
     answer: Key,
     handle: (admin, { id }) => admin.keys.show(id),
@@ -59,7 +62,8 @@ export const KEY_ROUTES = {
   changeKey: route({
     method: 'PATCH',
     path: '/keys/:id',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'key',
     action: 'key.change',
     summary: 'Change the given fields; with If-Match, only where nobody has changed the key meanwhile',
     ifMatch: true,
@@ -70,7 +74,8 @@ export const KEY_ROUTES = {
   revokeKey: route({
     method: 'DELETE',
     path: '/keys/:id',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'key',
     action: 'key.revoke',
     summary: 'Revoke a key',
     ifMatch: true,
@@ -90,7 +95,8 @@ export const KEY_ROUTES = {
   addSecret: route({
     method: 'POST',
     path: '/keys/:id/secrets',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'key',
     action: 'key.secret.add',
     summary: 'Add a secret to a key; the older ones keep working',
     status: 201,
@@ -100,7 +106,8 @@ export const KEY_ROUTES = {
   revokeSecret: route({
     method: 'DELETE',
     path: '/keys/:id/secrets/:prefix',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'key',
     action: 'key.secret.revoke',
     summary: 'Revoke one secret of a key that has several',
     answer: Key,

@@ -151,7 +151,7 @@ export class KeyService {
 
   async show(keyId: string): Promise<KeyView> {
     const { ledger, gatewayOrigin } = this.#options;
-    const summary = await this.#summary(keyId);
+    const summary = await this.summary(keyId);
     const view = keyView(summary, gatewayOrigin);
     const paysItself = summary.key.mode === 'credit' && summary.key.accountId === null;
     return paysItself ? withPromotions(view, (await ledger.promotions(keyId)) ?? []) : view;
@@ -171,7 +171,7 @@ export class KeyService {
     const change = { ...readKeyChange(body), ...(version !== undefined && { ifVersion: version }) };
     this.#requireKnown(change.providerScope ?? 'all', change.models ?? null);
     if (change.budget !== undefined || change.period !== undefined) {
-      const { key } = await this.#summary(keyId);
+      const { key } = await this.summary(keyId);
       if (key.mode === 'credit' && (key.accountId === null || change.budget !== undefined))
         throw new AdminError('refused', `${keyId} is a credit key: it has no budget and no period`);
     }
@@ -189,7 +189,7 @@ export class KeyService {
   }
 
   async #addSecret(keyId: string): Promise<CreatedKey> {
-    const { key } = await this.#summary(keyId);
+    const { key } = await this.summary(keyId);
     const secret = this.#newSecret(key.mode);
     requireChanged(keyId, await this.#options.ledger.addSecret(keyId, secret.digest, secret.prefix));
     return { ...(await this.show(keyId)), key: secret.text };
@@ -200,7 +200,7 @@ export class KeyService {
   }
 
   async #revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
-    const { secretPrefixes } = await this.#summary(keyId);
+    const { secretPrefixes } = await this.summary(keyId);
     if (!secretPrefixes.includes(prefix)) {
       throw new AdminError(
         'refused',
@@ -243,7 +243,7 @@ export class KeyService {
     if (status === 'closed') throw new AdminError('refused', `account ${accountId} is closed`, { field: 'account' });
   }
 
-  async #summary(keyId: string): Promise<KeySummary> {
+  async summary(keyId: string): Promise<KeySummary> {
     const summary = await this.#options.ledger.getKey(keyId);
     if (summary === null) throw unknownKey(keyId);
     return summary;

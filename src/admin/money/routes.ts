@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { OPERATORS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import { CorrectionBody, CorrectionView, PromotionList, RefundBody, RefundView } from './schema.ts';
 import { Statement, StatementCsv, StatementPage, StatementQuery, type StatementView } from './statement-schema.ts';
@@ -20,7 +20,8 @@ const OF_ACCOUNTS = {
   promotions: route({
     method: 'GET',
     path: '/accounts/:id/promotions',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'payer',
     summary: 'What is left of promotional credit, in the order in which it expires',
     answer: PromotionList,
     handle: (admin, { id }) => admin.money.promotions(id),
@@ -28,7 +29,8 @@ const OF_ACCOUNTS = {
   statement: route({
     method: 'GET',
     path: '/accounts/:id/statement',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'payer',
     summary: 'Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page',
     query: StatementQuery,
     answer: Statement,

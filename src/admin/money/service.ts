@@ -60,6 +60,10 @@ export class MoneyService {
     };
   }
 
+  async requirePayer(id: string): Promise<void> {
+    if (((await this.#ledger.getAccount(id)) ?? (await this.#ledger.getKey(id))) === null) throw unknownPayer(id);
+  }
+
   async promotions(id: string): Promise<View<typeof PromotionList>> {
     const open = await this.#ledger.promotions(id);
     if (open === null) throw unknownPayer(id);

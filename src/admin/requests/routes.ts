@@ -1,4 +1,4 @@
-import { OPERATORS, OPERATORS_AND_ACCOUNTS, VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import {
   RequestContent,
@@ -13,7 +13,8 @@ export const REQUEST_ROUTES = {
   listRequests: route({
     method: 'GET',
     path: '/requests',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'own',
     summary: 'Requests of the log, newest first',
     query: RequestSearch,
     answer: RequestList,
@@ -22,7 +23,8 @@ export const REQUEST_ROUTES = {
   runningRequests: route({
     method: 'GET',
     path: '/requests/running',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'own',
     summary: 'Requests that run now, with what they hold',
     answer: RunningRequestList,
     handle: async (admin) => ({ object: 'list' as const, data: await admin.requests.running() }),
@@ -30,7 +32,8 @@ export const REQUEST_ROUTES = {
   stopRequest: route({
     method: 'DELETE',
     path: '/requests/running/:id',
-    roles: OPERATORS_AND_ACCOUNTS,
+    roles: OPERATORS,
+    accountAdmin: 'own',
     action: 'request.stop',
     summary: 'Stop a running request; what was produced is billed',
     answer: StoppedRequest,
@@ -50,7 +53,8 @@ export const REQUEST_ROUTES = {
   showRequest: route({
     method: 'GET',
     path: '/requests/:id',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'own',
     summary: 'One request, and its story in plain words',
     answer: RequestExplanation,
     handle: (admin, { id }) => admin.requests.show(id),

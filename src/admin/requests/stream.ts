@@ -5,7 +5,7 @@ import type { Actor } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
 import { acting } from '../http/audit.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { ANYONE } from '../http/roles.ts';
 import type { View } from '../http/view.ts';
 import type { AdminService } from '../service.ts';
 import type { Requests } from './requests.ts';
@@ -25,7 +25,7 @@ export function addRequestStream(app: AdminApp, service: AdminService): void {
   app.get(
     '/requests/stream',
     {
-      config: { roles: VIEWERS_AND_ACCOUNTS },
+      config: { roles: ANYONE },
       schema: {
         summary: 'Requests as they end: server-sent events, each with a Request',
         querystring: RequestStreamQuery,

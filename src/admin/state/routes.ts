@@ -1,7 +1,7 @@
 import { AdminError } from '../error.ts';
 import { envelope } from '../http/errors.ts';
 import type { AdminApp } from '../http/framework.ts';
-import { ANYONE, OPERATORS, VIEWERS } from '../http/roles.ts';
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import type { AdminService } from '../service.ts';
 import { PlaygroundAnswer, PlaygroundBody, PlaygroundState, PlaygroundStream } from './playground-schema.ts';
@@ -40,7 +40,8 @@ export const STATE_ROUTES = {
   health: route({
     method: 'GET',
     path: '/health',
-    roles: ANYONE,
+    roles: VIEWERS,
+    accountAdmin: 'own',
     summary: 'Whether the gateway runs',
     answer: Health,
     handle: async () => ({ ok: true, pid: process.pid }),

@@ -1,4 +1,4 @@
-import { VIEWERS_AND_ACCOUNTS } from '../http/roles.ts';
+import { VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import { UsageParameters, UsageReport } from './schema.ts';
 
@@ -6,7 +6,8 @@ export const USAGE_ROUTES = {
   usage: route({
     method: 'GET',
     path: '/usage',
-    roles: VIEWERS_AND_ACCOUNTS,
+    roles: VIEWERS,
+    accountAdmin: 'own',
     summary: 'Requests, tokens, cost, margin and response times, grouped as you ask',
     query: UsageParameters,
     answer: UsageReport,
