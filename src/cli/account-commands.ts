@@ -2,16 +2,11 @@
 import type { AccountView } from '../admin/accounts/schema.ts';
 import { versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
-import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { json, lines, withoutAbsent } from './output.ts';
-import { amount, limitsText, promotionalRow, table } from './text.ts';
+import { ACCOUNT_SETTINGS, flagsOf, limitsText, settingsIn } from './settings.ts';
+import { amount, promotionalRow, table } from './text.ts';
 
-const ACCOUNT_FLAGS = {
-  'external-id': 'TEXT',
-  ...LIMIT_FLAGS,
-  'credit-cap': 'CREDITS/PERIOD|none',
-  'token-cap': 'TOKENS/PERIOD|none',
-} as const;
+const ACCOUNT_FLAGS = flagsOf(ACCOUNT_SETTINGS);
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
@@ -24,7 +19,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     run: async (api, { operands: [name = ''], flags, switches }) =>
       shown(
         await api.call('createAccount', {
-          body: withoutAbsent({ name, parent: flags.parent, ...accountSettings(flags) }),
+          body: withoutAbsent({ name, parent: flags.parent, ...settingsIn(ACCOUNT_SETTINGS, flags) }),
         }),
         switches,
       ),
@@ -61,7 +56,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'change only the given settings; with --if-version, only where that is still the version of the account',
     run: async (api, { operands: [id = ''], flags, switches }) => {
-      const body = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
+      const body = withoutAbsent({ name: flags.name, ...settingsIn(ACCOUNT_SETTINGS, flags) });
       return shown(await api.call('changeAccount', { id, body, version: versionGiven(flags) }), switches);
     },
   },
@@ -109,15 +104,6 @@ function statusCommand(word: string, status: string, summary: string): Command {
     summary,
     run: async (api, { operands: [id = ''], switches }) =>
       shown(await api.call('changeAccount', { id, body: { status } }), switches),
-  };
-}
-
-function accountSettings(flags: Readonly<Record<string, string>>): object {
-  return {
-    external_id: flags['external-id'],
-    ...limitSettings(flags),
-    credit_cap: flags['credit-cap'],
-    token_cap: flags['token-cap'],
   };
 }
 

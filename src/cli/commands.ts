@@ -5,46 +5,27 @@ import type { CreatedKey } from '../admin/keys/schema.ts';
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
-import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
+import { type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
 import { COMPLETION } from './completion.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { IMPORT_COMMANDS } from './import-commands.ts';
 import { IMPORTERS } from './importer-shapes.ts';
-import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { REQUEST_CONTENT } from './request-commands.ts';
+import { ACCOUNT_SETTINGS, flagsOf, KEY_SETTINGS, settingsIn } from './settings.ts';
 import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
-const KEY_FLAGS = {
-  label: 'TEXT',
-  expires: 'ISO|never',
-  provider: 'NAME|all',
-  ...LIMIT_FLAGS,
-  budget: 'TOKENS|unlimited',
-  period: 'day|week|month|none',
-  cap: 'CREDITS|none',
-  'capture-days': 'N|off',
-} as const;
+const KEY_FLAGS = flagsOf(KEY_SETTINGS);
 
 /** The flag for each field of the API, for error messages. */
 export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([...KEY_SETTINGS, ...ACCOUNT_SETTINGS].map(({ field, flag }) => [field, `--${flag}`])),
   mode: '--mode',
   credit: '--credit',
-  budget: '--budget',
-  period: '--period',
-  rpm_limit: '--rpm',
-  tpm_limit: '--tpm',
-  parallel_limit: '--parallel',
-  output_limit: '--max-output',
-  addresses: '--addresses',
-  provider_scope: '--provider',
-  models: '--models',
-  label: '--label',
-  expires_at: '--expires',
   note: '--note',
   reason: '--reason',
   month: '--month',
@@ -75,12 +56,7 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   top: '--top',
   order: '--order',
   account: '--account',
-  cap: '--cap',
-  capture_days: '--capture-days',
   parent: '--parent',
-  external_id: '--external-id',
-  credit_cap: '--credit-cap',
-  token_cap: '--token-cap',
   type: '--type',
   state: '--state',
   url: '--url',
@@ -96,7 +72,12 @@ export const COMMANDS: readonly Command[] = [
       'create a key, shown once: --mode credit takes --credit, or --account and --cap; --mode token_budget takes --budget and --period',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const input = { mode: flags.mode, credit: flags.credit, account: flags.account, ...keySettings(flags) };
+      const input = {
+        mode: flags.mode,
+        credit: flags.credit,
+        account: flags.account,
+        ...settingsIn(KEY_SETTINGS, flags),
+      };
       return created(await api.call('createKey', { body: withoutAbsent(input) }), switches);
     },
   },
@@ -138,7 +119,7 @@ export const COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'change only the given settings; with --if-version, only where that is still the version of the key',
     run: (api, { operands: [id = ''], flags, switches }) =>
-      change(api, id, keySettings(flags), switches, versionGiven(flags)),
+      change(api, id, settingsIn(KEY_SETTINGS, flags), switches, versionGiven(flags)),
   },
   statusCommand('suspend', 'suspended', 'reject the key as invalid (401) until it is resumed'),
   statusCommand('resume', 'active', 'make a suspended key active again'),
@@ -350,19 +331,6 @@ async function change(
 ): Promise<Output> {
   const key = await api.call('changeKey', { id, body: withoutAbsent(input), version });
   return switches.has('json') ? json(key) : lines([keyLine(key)]);
-}
-
-function keySettings(flags: CommandArguments['flags']): object {
-  return {
-    label: flags.label,
-    expires_at: flags.expires,
-    provider_scope: flags.provider,
-    ...limitSettings(flags),
-    budget: flags.budget,
-    period: flags.period,
-    cap: flags.cap,
-    capture_days: flags['capture-days'],
-  };
 }
 
 function created(key: CreatedKey, switches: ReadonlySet<string>): Output {

@@ -2,7 +2,7 @@
 import { Type } from '../../lib/schema-builder.ts';
 import { NextCursor, pageParameters } from '../http/page.ts';
 import type { View } from '../http/view.ts';
-import { Digits, EntryId, limitFields, limitSettings, OneLine } from '../keys/limits-schema.ts';
+import { Digits, EntryId, limitFields, limitSettings, OneLine } from '../keys/limits.ts';
 import { Credits } from '../keys/schema.ts';
 import { Promotional } from '../money/promotional.ts';
 

@@ -7,54 +7,14 @@ import { Type } from '../../lib/schema-builder.ts';
 import { NextCursor, pageParameters } from '../http/page.ts';
 import type { View } from '../http/view.ts';
 import { Promotional } from '../money/promotional.ts';
-import { Digits, EntryId, limitFields, limitSettings, OneLine } from './limits-schema.ts';
-
-const TEXT_MAX = 200;
+import { keyFieldsShown, keySettings } from './fields.ts';
+import { EntryId, OneLine } from './limits.ts';
 
 const closed = { additionalProperties: false };
 export const Credits = Type.Union([Type.String(), Type.Number()], {
   expected: `a decimal number of credits from 0 to ${Math.floor(creditsFromNanos(AMOUNT_MAX))}, at most 9 decimals`,
   description: 'Decimal credits. A string is read exactly, a number by its shortest decimal form.',
 });
-
-/** What can be set when a key is created and changed later. */
-export const CAPTURE_DAYS_MAX = 365;
-
-const keySettings = {
-  label: Type.Optional(Type.Union([OneLine, Type.Literal(''), Type.Null()])),
-  provider_scope: Type.Optional(
-    Type.String({
-      pattern: `^[^\\p{Cc}\\p{Zl}\\p{Zp}\\s]{1,${TEXT_MAX}}$`,
-      expected: 'the name of one provider, or "all"',
-    }),
-  ),
-  ...limitSettings,
-  expires_at: Type.Optional(
-    Type.Union([Type.String(), Type.Null()], {
-      expected: 'a time like 2030-01-31T12:00:00Z or a date like 2030-01-31 (UTC), or "never"',
-      description: 'ISO 8601; UTC where no zone is given.',
-    }),
-  ),
-  budget: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 0 }), Digits, Type.Literal('unlimited'), Type.Null()], {
-      expected: 'a whole number of tokens from 0 up, or "unlimited"',
-      description: 'Tokens per period, for token_budget keys.',
-    }),
-  ),
-  period: Type.Optional(Type.Enum(['day', 'week', 'month', 'none'])),
-  capture_days: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: CAPTURE_DAYS_MAX }), Digits, Type.Literal('off'), Type.Null()], {
-      expected: `a whole number of days from 1 to ${CAPTURE_DAYS_MAX}, or "off"`,
-      description: 'For how long the content of its requests and responses is kept. "off" and null: it is not.',
-    }),
-  ),
-  cap: Type.Optional(
-    Type.Union([Type.String(), Type.Number(), Type.Null()], {
-      expected: 'a decimal number of credits from 0 up, or "none"',
-      description: 'The most that a credit key of an account may spend in its period.',
-    }),
-  ),
-};
 
 export const NewKeyBody = Type.Object(
   {
@@ -115,8 +75,6 @@ export const CreditBody = Type.Object(
   { title: 'NewCredit', ...closed },
 );
 
-export type KeySettings = Omit<View<typeof KeyChangeBody>, 'status'>;
-
 const nullable = { text: Type.Union([Type.String(), Type.Null()]), integer: Type.Union([Type.Integer(), Type.Null()]) };
 
 const keyFields = {
@@ -128,10 +86,7 @@ const keyFields = {
   origin: Type.String({ description: 'For clients of Format B, which append /v1/messages themselves.' }),
   label: nullable.text,
   status: Type.Enum(['active', 'suspended', 'disabled', 'expired', 'revoked']),
-  provider_scope: Type.String(),
-  ...limitFields,
-  expires_at: nullable.text,
-  capture_days: Type.Union([Type.Integer(), Type.Null()]),
+  ...keyFieldsShown,
   created_at: Type.String(),
   used: Type.Number(),
   reserved: Type.Number(),

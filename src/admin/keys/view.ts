@@ -2,7 +2,7 @@ import { originOf } from '../../core/endpoints.ts';
 import { creditsFromNanos } from '../../core/money.ts';
 import type { KeySummary, OpenPromotion } from '../../ledger/port.ts';
 import type { AccountView } from '../accounts/schema.ts';
-import { limitsView } from './limits.ts';
+import { keyFieldsView } from './fields.ts';
 import type { KeyView } from './schema.ts';
 
 export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
@@ -17,10 +17,7 @@ export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
     origin,
     label: key.label,
     status: summary.status,
-    provider_scope: key.providerScope,
-    ...limitsView(key),
-    expires_at: isoTime(key.expiresAtMs),
-    capture_days: key.captureDays,
+    ...keyFieldsView(key),
     created_at: new Date(key.createdAtMs).toISOString(),
     live_holds: summary.liveHolds,
     requests: summary.requests,

@@ -1,7 +1,7 @@
 /** Refunds and corrections as the API takes and gives them. */
 import { Type } from '../../lib/schema-builder.ts';
 import type { View } from '../http/view.ts';
-import { EntryId, OneLine } from '../keys/limits-schema.ts';
+import { EntryId, OneLine } from '../keys/limits.ts';
 import { Credits } from '../keys/schema.ts';
 
 const closed = { additionalProperties: false };
