@@ -11,6 +11,7 @@ const ACCOUNT_FLAGS = flagsOf(ACCOUNT_SETTINGS);
 export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'create'],
+    examples: ['accounts create Acme', 'accounts create Research --parent acct_1 --credit-cap 20/month'],
     operands: ['NAME'],
     flags: { parent: 'ID', ...ACCOUNT_FLAGS },
     switches: ['json'],
@@ -26,6 +27,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['accounts', 'list'],
+    examples: ['accounts list'],
     operands: [],
     flags: { parent: 'ID|none', below: 'yes|no', status: 'active|suspended|closed', search: 'TEXT' },
     switches: ['json'],
@@ -40,6 +42,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['accounts', 'show'],
+    examples: ['accounts show acct_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
@@ -51,6 +54,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['accounts', 'update'],
+    examples: ['accounts update acct_1 --credit-cap 50/month --rpm 600'],
     operands: ['ID'],
     flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
     switches: ['json'],
@@ -65,6 +69,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   statusCommand('close', 'closed', 'end an account without open accounts or keys below it, permanently'),
   {
     words: ['accounts', 'move'],
+    examples: ['accounts move acct_2 acct_1'],
     operands: ['ID', 'PARENT'],
     flags: {},
     switches: ['json'],
@@ -74,6 +79,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['accounts', 'credit'],
+    examples: ['accounts credit acct_1 100 --note "invoice 4711"'],
     operands: ['ID', 'AMOUNT'],
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
@@ -86,6 +92,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['accounts', 'add-key'],
+    examples: ['accounts add-key acct_1 key_1'],
     operands: ['ID', 'KEY'],
     flags: {},
     switches: ['json'],
@@ -98,6 +105,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
 function statusCommand(word: string, status: string, summary: string): Command {
   return {
     words: ['accounts', word],
+    examples: [`accounts ${word} acct_1`],
     operands: ['ID'],
     flags: {},
     switches: ['json'],

@@ -8,6 +8,7 @@ import { table } from './text.ts';
 export const ALERT_COMMANDS: readonly Command[] = [
   {
     words: ['alerts', 'list'],
+    examples: ['alerts list --type usage.level'],
     operands: [],
     flags: { type: 'TYPE', limit: 'N', cursor: 'NUMBER' },
     switches: ['json'],
@@ -21,6 +22,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['alerts', 'deliveries'],
+    examples: ['alerts deliveries --state dead'],
     operands: [],
     flags: { state: 'pending|delivered|dead', limit: 'N', cursor: 'NUMBER' },
     switches: ['json'],
@@ -35,6 +37,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['alerts', 'test'],
+    examples: ['alerts test'],
     operands: [],
     flags: {},
     switches: ['json'],
@@ -47,6 +50,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['accounts', 'webhook'],
+    examples: ['accounts webhook acct_1 --url https://customer.example.com/hook'],
     operands: ['ID'],
     flags: { url: 'URL|none' },
     switches: ['json'],

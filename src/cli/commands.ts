@@ -65,6 +65,11 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
 export const COMMANDS: readonly Command[] = [
   {
     words: ['keys', 'create'],
+    examples: [
+      'keys create --mode credit --credit 25 --label ci',
+      'keys create --mode token_budget --budget 1000000 --period month',
+      'keys create --mode credit --account acct_1 --cap 5 --period week',
+    ],
     operands: [],
     flags: { mode: 'credit|token_budget', credit: 'CREDITS', account: 'ID', ...KEY_FLAGS },
     switches: ['json'],
@@ -83,6 +88,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['keys', 'list'],
+    examples: ['keys list', 'keys list --account acct_1 --status active', 'keys list --search laptop'],
     operands: [],
     flags: {
       account: 'ID|none',
@@ -103,6 +109,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['keys', 'show'],
+    examples: ['keys show key_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
@@ -114,6 +121,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['keys', 'update'],
+    examples: ['keys update key_1 --rpm 600 --expires 2030-01-31', 'keys update key_1 --label ci --if-version 3'],
     operands: ['ID'],
     flags: { ...KEY_FLAGS, 'if-version': 'N' },
     switches: ['json'],
@@ -128,6 +136,7 @@ export const COMMANDS: readonly Command[] = [
   statusCommand('revoke', 'revoked', 'end the key permanently'),
   {
     words: ['keys', 'rotate'],
+    examples: ['keys rotate key_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
@@ -136,6 +145,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['keys', 'revoke-secret'],
+    examples: ['keys revoke-secret key_1 mg_c_0123456'],
     operands: ['ID', 'PREFIX'],
     flags: {},
     switches: ['json'],
@@ -147,6 +157,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['credit', 'add'],
+    examples: ['credit add key_1 10 --note "invoice 4711"'],
     operands: ['ID', 'AMOUNT'],
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
@@ -162,6 +173,7 @@ export const COMMANDS: readonly Command[] = [
   ...MONEY_COMMANDS,
   {
     words: ['audit'],
+    examples: ['audit'],
     operands: [],
     flags: {},
     switches: ['last', 'json'],
@@ -179,6 +191,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['usage'],
+    examples: ['usage --by model,day --since 30d', 'usage --by key --account acct_1 --csv'],
     operands: [],
     flags: {
       by: 'DIMENSION,…',
@@ -212,6 +225,7 @@ export const COMMANDS: readonly Command[] = [
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
 export const START: CommandShape = {
   words: ['start'],
+  examples: ['start', 'start --workers 4'],
   operands: [],
   flags: { workers: 'N' },
   switches: [],
@@ -221,6 +235,7 @@ export const START: CommandShape = {
 /** Not in COMMANDS: it checks more than the store, and also works when the store cannot be reached. */
 export const DOCTOR: CommandShape = {
   words: ['doctor'],
+  examples: ['doctor', 'doctor --no-probe --json'],
   operands: [],
   flags: {},
   switches: ['no-probe', 'json'],
@@ -230,6 +245,7 @@ export const DOCTOR: CommandShape = {
 /** Not among the others: it looks at the configuration, and goes on where the store cannot be reached. */
 export const MODELS: CommandShape = {
   words: ['models'],
+  examples: ['models', 'models --json'],
   operands: [],
   flags: {},
   switches: ['json'],
@@ -239,6 +255,7 @@ export const MODELS: CommandShape = {
 /** Not among the others: it looks at a file, and at no store. */
 export const CHECK_CONFIG: CommandShape = {
   words: ['config', 'check'],
+  examples: ['config check gateway.yaml', 'config check gateway.yaml --json'],
   operands: ['FILE'],
   flags: {},
   switches: ['json'],
@@ -249,6 +266,7 @@ export const CHECK_CONFIG: CommandShape = {
 /** Not among the others: they read the request log, which is not part of the store. */
 export const SHOW_REQUEST: CommandShape = {
   words: ['requests', 'show'],
+  examples: ['requests show req_01a1e174667d0053556642d39a21a3d8'],
   operands: ['ID'],
   flags: {},
   switches: ['json'],
@@ -257,6 +275,7 @@ export const SHOW_REQUEST: CommandShape = {
 
 export const LIST_REQUESTS: CommandShape = {
   words: ['requests', 'list'],
+  examples: ['requests list --status 5xx --since 1h', 'requests list --key key_1 --slower 2s --follow'],
   operands: [],
   flags: {
     key: 'ID',
@@ -282,6 +301,7 @@ export const LIST_REQUESTS: CommandShape = {
 /** Not among the others: it goes on until it is stopped. */
 export const TOP: CommandShape = {
   words: ['top'],
+  examples: ['top'],
   operands: [],
   flags: {},
   switches: ['json'],
@@ -314,6 +334,7 @@ export function helpText(): string {
 function statusCommand(word: string, status: string, summary: string): Command {
   return {
     words: ['keys', word],
+    examples: [`keys ${word} key_1`],
     operands: ['ID'],
     flags: {},
     switches: ['json'],

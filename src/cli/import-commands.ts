@@ -14,6 +14,7 @@ import { usageCsv } from './usage-text.ts';
 export const IMPORT_COMMANDS: readonly Command[] = [
   {
     words: ['import'],
+    examples: ['import keys.csv --dry-run', 'import keys.csv'],
     operands: ['KEYS.csv'],
     flags: {},
     switches: ['dry-run', 'json'],
@@ -38,6 +39,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['export', 'keys'],
+    examples: ['export keys'],
     operands: [],
     flags: {},
     switches: ['json'],
@@ -49,6 +51,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['export', 'accounts'],
+    examples: ['export accounts'],
     operands: [],
     flags: {},
     switches: ['json'],
@@ -60,6 +63,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['export', 'usage'],
+    examples: ['export usage --by key,day --since 30d'],
     operands: [],
     flags: { by: 'DIMENSION,…', since: 'TIME|30d', until: 'TIME' },
     switches: ['json'],

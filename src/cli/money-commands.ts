@@ -14,6 +14,7 @@ import { amount } from './text.ts';
 export const MONEY_COMMANDS: readonly Command[] = [
   {
     words: ['refund'],
+    examples: ['refund req_01a1e174667d0053556642d39a21a3d8 --reason "wrong answer"'],
     operands: ['REQUEST_ID'],
     flags: { reason: 'TEXT', amount: 'CREDITS', id: 'ENTRY_ID' },
     switches: ['json'],
@@ -31,6 +32,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['promotions'],
+    examples: ['promotions acct_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
@@ -48,6 +50,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['statement'],
+    examples: ['statement acct_1 --month 2026-11', 'statement acct_1 --month 2026-11 --csv'],
     operands: ['ID'],
     flags: { month: 'YYYY-MM', from: 'DATE', to: 'DATE' },
     switches: ['csv', 'html', 'json'],
@@ -63,6 +66,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['reconcile'],
+    examples: ['reconcile usage.csv --provider openai'],
     operands: ['FILE.csv'],
     flags: {
       provider: 'NAME',
@@ -92,6 +96,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['correct'],
+    examples: ['correct key_1 --by -2.5 --reason "billed twice"'],
     operands: ['ID'],
     flags: { by: 'CREDITS', reason: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],

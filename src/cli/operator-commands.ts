@@ -12,6 +12,7 @@ const BUILT_IN = 'owner';
 export const OPERATOR_COMMANDS: readonly Command[] = [
   {
     words: ['operators', 'list'],
+    examples: ['operators list'],
     operands: [],
     flags: {},
     switches: ['json'],
@@ -23,6 +24,10 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
   {
     words: ['operators', 'create'],
+    examples: [
+      'operators create ann --role viewer',
+      'operators create "Acme admin" --role account-admin --account acct_1',
+    ],
     operands: ['NAME'],
     flags: { role: 'owner|operator|viewer|account-admin', account: 'ID', expires: 'ISO' },
     switches: ['json'],
@@ -36,6 +41,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
   {
     words: ['operators', 'token'],
+    examples: ['operators token ann --expires 2027-01-31'],
     operands: ['NAME|ID'],
     flags: { expires: 'ISO', label: 'TEXT' },
     switches: ['json'],
@@ -51,6 +57,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
   {
     words: ['operators', 'revoke'],
+    examples: ['operators revoke ann'],
     operands: ['NAME|ID'],
     flags: { token: 'TOKEN_ID' },
     switches: ['json'],
@@ -69,6 +76,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
   {
     words: ['operators', 'link'],
+    examples: ['operators link --operator ann'],
     operands: [],
     flags: { operator: 'NAME|ID' },
     switches: ['json'],
@@ -81,6 +89,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
   {
     words: ['audit-trail'],
+    examples: ['audit-trail --outcome refused --since 2026-11-01'],
     operands: [],
     flags: {
       actor: 'NAME|ID',

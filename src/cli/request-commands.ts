@@ -5,6 +5,7 @@ import { json, lines } from './output.ts';
 
 export const REQUEST_CONTENT: Command = {
   words: ['requests', 'content'],
+  examples: ['requests content req_01a1e174667d0053556642d39a21a3d8'],
   operands: ['ID'],
   flags: {},
   switches: ['json'],
