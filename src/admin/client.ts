@@ -1,7 +1,7 @@
 /** Calls the operations of the admin API by their names, at a running gateway or in this process. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { AdminError, type AdminErrorCode } from './error.ts';
-import type { ParametersOf } from './http/route.ts';
+import { type ParametersOf, partsOf } from './http/route.ts';
 import type { View } from './http/view.ts';
 import { PREFIX, ROUTES } from './routes.ts';
 
@@ -12,7 +12,7 @@ export type AnswerOf<Name extends OperationName> = View<Routes[Name]['answer']>;
 
 /** Whoever answers validates: what people type in comes as they typed it. */
 export type CallOf<Name extends OperationName> = {
-  readonly [Parameter in ParametersOf<Routes[Name]['path']>]: string;
+  readonly [Parameter in ParametersOf<Routes[Name]['at']>]: string;
 } & {
   readonly query?: object;
   readonly body?: object;
@@ -66,7 +66,7 @@ export class AdminClient {
     given: CallOf<Name>,
     signal?: AbortSignal,
   ): Promise<AnswerOf<Name>> {
-    const { method, path } = ROUTES[name];
+    const { method, path } = partsOf(ROUTES[name].at);
     const { query = {}, body, version, ...parameters } = given;
     const filled = path.replaceAll(/:(\w+)/g, (_, parameter: string) =>
       encodeURIComponent(String(Reflect.get(parameters, parameter))),

@@ -13,8 +13,7 @@ import {
 
 export const ACCOUNT_ROUTES = {
   createAccount: route({
-    method: 'POST',
-    path: '/accounts',
+    at: 'POST /accounts',
     roles: OPERATORS,
     accountAdmin: 'own',
     action: 'account.create',
@@ -25,8 +24,7 @@ export const ACCOUNT_ROUTES = {
     handle: (admin, { body }) => admin.accounts.create(body),
   }),
   listAccounts: route({
-    method: 'GET',
-    path: '/accounts',
+    at: 'GET /accounts',
     roles: VIEWERS,
     accountAdmin: 'own',
     summary: 'Accounts, oldest first',
@@ -35,8 +33,7 @@ export const ACCOUNT_ROUTES = {
     handle: (admin, { query }) => admin.accounts.find(query),
   }),
   showAccount: route({
-    method: 'GET',
-    path: '/accounts/:id',
+    at: 'GET /accounts/:id',
     roles: VIEWERS,
     accountAdmin: 'account',
     summary: 'One account with its sums',
@@ -44,8 +41,7 @@ export const ACCOUNT_ROUTES = {
     handle: (admin, { id }) => admin.accounts.show(id),
   }),
   changeAccount: route({
-    method: 'PATCH',
-    path: '/accounts/:id',
+    at: 'PATCH /accounts/:id',
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.change',
@@ -56,8 +52,7 @@ export const ACCOUNT_ROUTES = {
     handle: (admin, { id, body, version }) => admin.accounts.change(id, body, version),
   }),
   moveAccount: route({
-    method: 'POST',
-    path: '/accounts/:id/move',
+    at: 'POST /accounts/:id/move',
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.move',
@@ -67,8 +62,7 @@ export const ACCOUNT_ROUTES = {
     handle: (admin, { id, body }) => admin.accounts.move(id, body),
   }),
   addAccountCredit: route({
-    method: 'POST',
-    path: '/accounts/:id/credit',
+    at: 'POST /accounts/:id/credit',
     roles: OPERATORS,
     action: 'account.credit',
     summary: 'Add credit to a root',
@@ -77,8 +71,7 @@ export const ACCOUNT_ROUTES = {
     handle: (admin, { id, body }) => admin.accounts.addCredit(id, body),
   }),
   addAccountKey: route({
-    method: 'POST',
-    path: '/accounts/:id/keys',
+    at: 'POST /accounts/:id/keys',
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.key',

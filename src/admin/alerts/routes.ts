@@ -12,8 +12,7 @@ import {
 
 export const ALERT_ROUTES = {
   listAlerts: route({
-    method: 'GET',
-    path: '/alerts',
+    at: 'GET /alerts',
     roles: VIEWERS,
     summary: 'Alerts, newest first',
     query: AlertQuery,
@@ -21,8 +20,7 @@ export const ALERT_ROUTES = {
     handle: (admin, { query }) => admin.alerts.list(query),
   }),
   listDeliveries: route({
-    method: 'GET',
-    path: '/alerts/deliveries',
+    at: 'GET /alerts/deliveries',
     roles: VIEWERS,
     summary: 'What became of each delivery, newest first; dead letters too',
     query: DeliveryQuery,
@@ -30,8 +28,7 @@ export const ALERT_ROUTES = {
     handle: (admin, { query }) => admin.alerts.deliveries(query),
   }),
   testAlerts: route({
-    method: 'POST',
-    path: '/alerts/test',
+    at: 'POST /alerts/test',
     roles: OPERATORS,
     action: 'alert.test',
     summary: 'Send a test to every webhook and command of the config file, and say what became of it',
@@ -39,8 +36,7 @@ export const ALERT_ROUTES = {
     handle: (admin) => admin.alerts.test(),
   }),
   showWebhook: route({
-    method: 'GET',
-    path: '/accounts/:id/webhook',
+    at: 'GET /accounts/:id/webhook',
     roles: VIEWERS,
     accountAdmin: 'account',
     summary: 'The webhook of an account',
@@ -48,8 +44,7 @@ export const ALERT_ROUTES = {
     handle: (admin, { id }) => admin.alerts.webhook(id),
   }),
   setWebhook: route({
-    method: 'PUT',
-    path: '/accounts/:id/webhook',
+    at: 'PUT /accounts/:id/webhook',
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.webhook',
@@ -59,8 +54,7 @@ export const ALERT_ROUTES = {
     handle: (admin, { id, body }) => admin.alerts.setWebhook(id, body),
   }),
   removeWebhook: route({
-    method: 'DELETE',
-    path: '/accounts/:id/webhook',
+    at: 'DELETE /accounts/:id/webhook',
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.webhook.remove',

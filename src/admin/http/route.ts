@@ -14,6 +14,10 @@ import type { OperatorRole } from './roles.ts';
 import type { ObjectSchema } from './validate.ts';
 import type { View } from './view.ts';
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+/** Method and path, as a request line has them. */
+export type RequestLine = `${Method} /${string}`;
+
 /** The names of the parameters in a path. */
 export type ParametersOf<Path extends string> = Path extends `${infer First}/${infer Rest}`
   ? ParametersOf<First> | ParametersOf<Rest>
@@ -36,13 +40,12 @@ interface Exchange {
 }
 
 export interface Route<
-  Path extends string = string,
+  At extends RequestLine = RequestLine,
   Query extends TSchema = ObjectSchema,
   Body extends TSchema = ObjectSchema,
   Answer extends TSchema = TSchema,
 > {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly path: Path;
+  readonly at: At;
   readonly roles: readonly OperatorRole[];
   /** Absent where an account-admin may not call it. */
   readonly accountAdmin?: Reach;
@@ -61,18 +64,18 @@ export interface Route<
   /** `admin` acts for whoever sent the request. Whoever answers it by itself gives the reply back. */
   handle(
     admin: AdminService,
-    given: Given<Path, Query, Body>,
+    given: Given<At, Query, Body>,
     exchange: Exchange,
   ): Promise<View<Answer> | FastifyReply | undefined>;
 }
 
 /** The row itself; the types of its handler follow from its schemas. */
 export function route<
-  const Path extends string,
+  const At extends RequestLine,
   Query extends ObjectSchema,
   Body extends ObjectSchema,
   Answer extends TSchema,
->(row: Route<Path, Query, Body, Answer>): Route<Path, Query, Body, Answer> {
+>(row: Route<At, Query, Body, Answer>): Route<At, Query, Body, Answer> {
   return row;
 }
 
@@ -82,7 +85,8 @@ export type AnyRoute = Omit<Route, 'handle'> & {
 };
 
 export function addRoute(app: AdminApp, service: AdminService, row: AnyRoute): void {
-  const { method, path, roles, accountAdmin, action, summary, query, body, bodyLimit, ifMatch, status = 200 } = row;
+  const { at, roles, accountAdmin, action, summary, query, body, bodyLimit, ifMatch, status = 200 } = row;
+  const { method, path } = partsOf(at);
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   const params = Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
   app.route({
@@ -112,6 +116,11 @@ export function addRoute(app: AdminApp, service: AdminService, row: AnyRoute): v
       return reply.code(status).send(view);
     },
   });
+}
+
+export function partsOf(at: RequestLine): { readonly method: Method; readonly path: string } {
+  const [method = '', path = ''] = at.split(' ');
+  return { method: method as Method, path };
 }
 
 /** What has a version carries it as its `ETag`. */

@@ -17,8 +17,7 @@ const IMPORT_BYTES_MAX = 8_388_608;
 
 export const KEY_ROUTES = {
   createKey: route({
-    method: 'POST',
-    path: '/keys',
+    at: 'POST /keys',
     roles: OPERATORS,
     accountAdmin: 'own',
     action: 'key.create',
@@ -29,8 +28,7 @@ export const KEY_ROUTES = {
     handle: (admin, { body }) => admin.keys.create(body),
   }),
   importKeys: route({
-    method: 'POST',
-    path: '/keys/import',
+    at: 'POST /keys/import',
     roles: OPERATORS,
     action: 'key.import',
     summary: 'Create many keys, all or none',
@@ -41,8 +39,7 @@ export const KEY_ROUTES = {
     handle: (admin, { body }) => admin.keys.import(body),
   }),
   listKeys: route({
-    method: 'GET',
-    path: '/keys',
+    at: 'GET /keys',
     roles: VIEWERS,
     accountAdmin: 'own',
     summary: 'Keys, newest first',
@@ -51,8 +48,7 @@ export const KEY_ROUTES = {
     handle: (admin, { query }) => admin.keys.find(query),
   }),
   showKey: route({
-    method: 'GET',
-    path: '/keys/:id',
+    at: 'GET /keys/:id',
     roles: VIEWERS,
     accountAdmin: 'key',
     summary: 'One key with its balance',
@@ -60,8 +56,7 @@ export const KEY_ROUTES = {
     handle: (admin, { id }) => admin.keys.show(id),
   }),
   changeKey: route({
-    method: 'PATCH',
-    path: '/keys/:id',
+    at: 'PATCH /keys/:id',
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.change',
@@ -72,8 +67,7 @@ export const KEY_ROUTES = {
     handle: (admin, { id, body, version }) => admin.keys.change('key.change', id, body, version),
   }),
   revokeKey: route({
-    method: 'DELETE',
-    path: '/keys/:id',
+    at: 'DELETE /keys/:id',
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.revoke',
@@ -83,8 +77,7 @@ export const KEY_ROUTES = {
     handle: (admin, { id, version }) => admin.keys.change('key.revoke', id, { status: 'revoked' }, version),
   }),
   addCredit: route({
-    method: 'POST',
-    path: '/keys/:id/credit',
+    at: 'POST /keys/:id/credit',
     roles: OPERATORS,
     action: 'key.credit',
     summary: 'Add credit',
@@ -93,8 +86,7 @@ export const KEY_ROUTES = {
     handle: (admin, { id, body }) => admin.keys.addCredit(id, body),
   }),
   addSecret: route({
-    method: 'POST',
-    path: '/keys/:id/secrets',
+    at: 'POST /keys/:id/secrets',
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.secret.add',
@@ -104,8 +96,7 @@ export const KEY_ROUTES = {
     handle: (admin, { id }) => admin.keys.addSecret(id),
   }),
   revokeSecret: route({
-    method: 'DELETE',
-    path: '/keys/:id/secrets/:prefix',
+    at: 'DELETE /keys/:id/secrets/:prefix',
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.secret.revoke',

@@ -18,8 +18,7 @@ const STATEMENT: object = {
 
 const OF_ACCOUNTS = {
   promotions: route({
-    method: 'GET',
-    path: '/accounts/:id/promotions',
+    at: 'GET /accounts/:id/promotions',
     roles: VIEWERS,
     accountAdmin: 'payer',
     summary: 'What is left of promotional credit, in the order in which it expires',
@@ -27,8 +26,7 @@ const OF_ACCOUNTS = {
     handle: (admin, { id }) => admin.money.promotions(id),
   }),
   statement: route({
-    method: 'GET',
-    path: '/accounts/:id/statement',
+    at: 'GET /accounts/:id/statement',
     roles: VIEWERS,
     accountAdmin: 'payer',
     summary: 'Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page',
@@ -41,8 +39,7 @@ const OF_ACCOUNTS = {
     },
   }),
   correct: route({
-    method: 'POST',
-    path: '/accounts/:id/corrections',
+    at: 'POST /accounts/:id/corrections',
     roles: OPERATORS,
     action: 'credit.correct',
     summary: 'Correct a balance: add credits, or take away what is free',
@@ -55,8 +52,7 @@ const OF_ACCOUNTS = {
 
 export const MONEY_ROUTES = {
   refund: route({
-    method: 'POST',
-    path: '/requests/:id/refund',
+    at: 'POST /requests/:id/refund',
     roles: OPERATORS,
     action: 'request.refund',
     summary: 'Give back what a request was charged, or a part of it, to whoever paid',
@@ -67,9 +63,9 @@ export const MONEY_ROUTES = {
   }),
   ...OF_ACCOUNTS,
   // Keys have the same ones: whose id it is, is looked up.
-  keyPromotions: { ...OF_ACCOUNTS.promotions, path: '/keys/:id/promotions' as const },
-  keyStatement: { ...OF_ACCOUNTS.statement, path: '/keys/:id/statement' as const },
-  correctKey: { ...OF_ACCOUNTS.correct, path: '/keys/:id/corrections' as const },
+  keyPromotions: { ...OF_ACCOUNTS.promotions, at: 'GET /keys/:id/promotions' as const },
+  keyStatement: { ...OF_ACCOUNTS.statement, at: 'GET /keys/:id/statement' as const },
+  correctKey: { ...OF_ACCOUNTS.correct, at: 'POST /keys/:id/corrections' as const },
 };
 
 function written(statement: StatementView, format: 'csv' | 'html', reply: FastifyReply): FastifyReply {

@@ -13,16 +13,14 @@ import {
 
 export const OPERATOR_ROUTES = {
   listOperators: route({
-    method: 'GET',
-    path: '/operators',
+    at: 'GET /operators',
     roles: OWNERS,
     summary: 'All operators, oldest first',
     answer: OperatorList,
     handle: async (admin) => ({ object: 'list' as const, data: await admin.operators.list() }),
   }),
   createOperator: route({
-    method: 'POST',
-    path: '/operators',
+    at: 'POST /operators',
     roles: OWNERS,
     action: 'operator.create',
     summary: 'Create an operator with a first token, shown once',
@@ -32,16 +30,14 @@ export const OPERATOR_ROUTES = {
     handle: (admin, { body }) => admin.operators.create(body),
   }),
   showOperator: route({
-    method: 'GET',
-    path: '/operators/:id',
+    at: 'GET /operators/:id',
     roles: OWNERS,
     summary: 'One operator with its tokens',
     answer: Operator,
     handle: (admin, { id }) => admin.operators.show(id),
   }),
   changeOperator: route({
-    method: 'PATCH',
-    path: '/operators/:id',
+    at: 'PATCH /operators/:id',
     roles: OWNERS,
     action: 'operator.change',
     summary: 'Change the role of an operator',
@@ -50,8 +46,7 @@ export const OPERATOR_ROUTES = {
     handle: (admin, { id, body }) => admin.operators.change(id, body),
   }),
   revokeOperator: route({
-    method: 'DELETE',
-    path: '/operators/:id',
+    at: 'DELETE /operators/:id',
     roles: OWNERS,
     action: 'operator.revoke',
     summary: 'Revoke an operator, with all tokens and sessions',
@@ -59,8 +54,7 @@ export const OPERATOR_ROUTES = {
     handle: (admin, { id }) => admin.operators.revoke(id),
   }),
   addToken: route({
-    method: 'POST',
-    path: '/operators/:id/tokens',
+    at: 'POST /operators/:id/tokens',
     roles: OWNERS,
     action: 'operator.token.create',
     summary: 'Make another token, shown once',
@@ -70,8 +64,7 @@ export const OPERATOR_ROUTES = {
     handle: (admin, { id, body }) => admin.operators.addToken(id, body),
   }),
   revokeToken: route({
-    method: 'DELETE',
-    path: '/operators/:id/tokens/:token_id',
+    at: 'DELETE /operators/:id/tokens/:token_id',
     roles: OWNERS,
     action: 'operator.token.revoke',
     summary: 'Revoke a token',
@@ -79,8 +72,7 @@ export const OPERATOR_ROUTES = {
     handle: (admin, { id, token_id }) => admin.operators.revokeToken(id, token_id),
   }),
   makeLink: route({
-    method: 'POST',
-    path: '/operators/:id/link',
+    at: 'POST /operators/:id/link',
     roles: OWNERS,
     action: 'operator.link',
     summary: 'Make a link that signs in at the console, once, within 15 minutes',
@@ -89,8 +81,7 @@ export const OPERATOR_ROUTES = {
     handle: (admin, { id }) => admin.operators.link(id),
   }),
   auditTrail: route({
-    method: 'GET',
-    path: '/audit-trail',
+    at: 'GET /audit-trail',
     roles: OPERATORS,
     summary: 'Who did what, newest first; refused actions too',
     query: AuditTrailQuery,

@@ -11,8 +11,7 @@ import {
 
 export const REQUEST_ROUTES = {
   listRequests: route({
-    method: 'GET',
-    path: '/requests',
+    at: 'GET /requests',
     roles: VIEWERS,
     accountAdmin: 'own',
     summary: 'Requests of the log, newest first',
@@ -21,8 +20,7 @@ export const REQUEST_ROUTES = {
     handle: (admin, { query }) => admin.requests.list(query, Date.now()),
   }),
   runningRequests: route({
-    method: 'GET',
-    path: '/requests/running',
+    at: 'GET /requests/running',
     roles: VIEWERS,
     accountAdmin: 'own',
     summary: 'Requests that run now, with what they hold',
@@ -30,8 +28,7 @@ export const REQUEST_ROUTES = {
     handle: async (admin) => ({ object: 'list' as const, data: await admin.requests.running() }),
   }),
   stopRequest: route({
-    method: 'DELETE',
-    path: '/requests/running/:id',
+    at: 'DELETE /requests/running/:id',
     roles: OPERATORS,
     accountAdmin: 'own',
     action: 'request.stop',
@@ -40,8 +37,7 @@ export const REQUEST_ROUTES = {
     handle: (admin, { id }) => admin.stopRequest(id),
   }),
   requestContent: route({
-    method: 'GET',
-    path: '/requests/:id/content',
+    at: 'GET /requests/:id/content',
     roles: OPERATORS,
     action: 'request.content',
     summary: 'What was captured of a request, where its key is captured',
@@ -51,8 +47,7 @@ export const REQUEST_ROUTES = {
       admin.trail.change({ action: 'request.content', target: id }, () => admin.requests.content(id)),
   }),
   showRequest: route({
-    method: 'GET',
-    path: '/requests/:id',
+    at: 'GET /requests/:id',
     roles: VIEWERS,
     accountAdmin: 'own',
     summary: 'One request, and its story in plain words',

@@ -4,8 +4,7 @@ import { UsageParameters, UsageReport } from './schema.ts';
 
 export const USAGE_ROUTES = {
   usage: route({
-    method: 'GET',
-    path: '/usage',
+    at: 'GET /usage',
     roles: VIEWERS,
     accountAdmin: 'own',
     summary: 'Requests, tokens, cost, margin and response times, grouped as you ask',
