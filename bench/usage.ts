@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
-import { ROWS_MAX } from '../src/admin/schema/usage.ts';
+import { ROWS_MAX } from '../src/admin/usage/schema.ts';
 import { systemClock } from '../src/core/clock.ts';
 import { DAY_MS, HOUR_MS } from '../src/core/time.ts';
 import type { UsageQuery } from '../src/core/usage-report.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CreatedKey } from '../src/admin/api.ts';
+import type { CreatedKey } from '../src/admin/keys/schema.ts';
 import { runAgent, type Task, versionOf } from '../test/agents/agents.ts';
 import { closedOutside } from '../test/agents/outside.ts';
 import type { Ended } from '../test/agents/processes.ts';

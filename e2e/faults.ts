@@ -1,5 +1,5 @@
 /** What goes wrong for every client, and what its user must be told of it. */
-import type { CreatedKey } from '../src/admin/api.ts';
+import type { CreatedKey } from '../src/admin/keys/schema.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
 import type { Task } from './client-program.ts';
 

@@ -1,5 +1,5 @@
 /** The ledger after a scenario: the charge is the usage that the client saw, and nothing is held. */
-import type { CreatedKey } from '../src/admin/api.ts';
+import type { CreatedKey } from '../src/admin/keys/schema.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
 
 export interface SeenUsage {

@@ -1,5 +1,5 @@
 /** What every client does, and what goes wrong for it. */
-import type { CreatedKey } from '../src/admin/api.ts';
+import type { CreatedKey } from '../src/admin/keys/schema.ts';
 import type { StartedGateway } from '../test/support/started-gateway.ts';
 import type { Announcement, ClientProgram, StreamMode, Task } from './client-program.ts';
 import { FAULTS, faultyKey } from './faults.ts';

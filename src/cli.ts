@@ -1,14 +1,14 @@
 /** The `gateway` command: starts the gateway, or runs one of the operator's commands. */
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AdminConnection, AdminError } from './admin/api.ts';
-import { AdminClient, NotRunningError } from './admin/client.ts';
+import { AdminClient, type AdminConnection, NotRunningError, socketTransport } from './admin/client.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
-import { Requests } from './admin/requests.ts';
+import { AdminError } from './admin/error.ts';
+import { publicOrigin } from './admin/public-origin.ts';
+import { Requests } from './admin/requests/requests.ts';
 import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
-import { publicOrigin } from './admin/view.ts';
 import { Alerts } from './alerts/alerts.ts';
 import { type CommandShape, findCommand, readArguments, UsageError } from './cli/arguments.ts';
 import {
@@ -175,7 +175,7 @@ async function runRequests(command: CommandShape, line: readonly string[]): Prom
   else if (command === LIST_REQUESTS)
     await listRequests(settings, given, print, stopped.signal, () => connectAdmin(settings, false));
   else {
-    const client = new AdminClient(socketPath(settings.dataDir));
+    const client = new AdminClient(socketTransport(socketPath(settings.dataDir)));
     await top(client, given, print, process.stdout.isTTY === true, stopped.signal);
   }
 }
@@ -199,12 +199,12 @@ async function connectAdmin(settings: Settings, createsData: boolean): Promise<A
   }
   const path = socketPath(dataDir);
   requirePrivateFolder(path, dataDir);
-  const client = new AdminClient(path);
+  const client = new AdminClient(socketTransport(path));
   const untilMs = performance.now() + CONNECT_MS;
   for (;;) {
     try {
-      await client.health(ANSWER_MS);
-      return { api: client, close: async () => {} };
+      await client.call('health', {}, AbortSignal.timeout(ANSWER_MS));
+      return { api: client, isRunning: true, close: async () => {} };
     } catch (error) {
       if (!(error instanceof NotRunningError)) throw error;
     }
@@ -271,8 +271,10 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
       return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
     },
   };
+  const { inProcessTransport } = await import('./admin/http/in-process.ts');
   return {
-    api: new AdminService(options, COMMAND),
+    api: new AdminClient(inProcessTransport(new AdminService(options), COMMAND)),
+    isRunning: false,
     close: async () => {
       await data.close();
       await requestLog.close();

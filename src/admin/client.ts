@@ -1,232 +1,160 @@
-/** The admin API of a running gateway, called over its Unix socket. */
+/** Calls the operations of the admin API by their names, at a running gateway or in this process. */
 import { request as httpRequest, type RequestOptions } from 'node:http';
-import type { RunningRequest } from '../core/request-record.ts';
-import {
-  type AccountsApi,
-  type AccountView,
-  type AdminApi,
-  AdminError,
-  type AdminErrorCode,
-  type AlertsApi,
-  type AuditTrailPageView,
-  type AuditView,
-  type CreatedKey,
-  type ImportedKeysView,
-  type KeyView,
-  type LastAuditView,
-  type ListedOperatorView,
-  type ModelListsRefreshView,
-  type ModelListsView,
-  type MoneyApi,
-  type OperatorsApi,
-  type RequestContentView,
-  type UsageView,
-} from './api.ts';
-import type { Page } from './page.ts';
+import { AdminError, type AdminErrorCode } from './error.ts';
+import { type ParametersOf, partsOf } from './http/route.ts';
+import type { View } from './http/view.ts';
+import { PREFIX, ROUTES } from './routes.ts';
+
+type Routes = typeof ROUTES;
+export type OperationName = keyof Routes;
+
+export type AnswerOf<Name extends OperationName> = View<Routes[Name]['answer']>;
+
+/** Whoever answers validates: what people type in comes as they typed it. */
+export type CallOf<Name extends OperationName> = {
+  readonly [Parameter in ParametersOf<Routes[Name]['at']>]: string;
+} & {
+  readonly query?: object;
+  readonly body?: object;
+  /** Of what is changed, for `If-Match`. */
+  readonly version?: number | undefined;
+};
+
+/** The lists that come in pages. */
+type PagedName = 'listKeys' | 'listAccounts';
+type ItemOf<Name extends PagedName> = AnswerOf<Name>['data'][number];
+
+export interface HttpCall {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** How a call reaches the admin API. */
+export interface AdminTransport {
+  /** What messages call the other side. */
+  readonly name: string;
+  send(call: HttpCall): Promise<HttpAnswer>;
+}
+
+/** The running gateway where one answers, otherwise the admin API in this process. */
+export interface AdminConnection {
+  readonly api: AdminClient;
+  readonly isRunning: boolean;
+  close(): Promise<void>;
+}
+
+const PER_PAGE = 1_000;
+
+export class AdminClient {
+  readonly #transport: AdminTransport;
+
+  constructor(transport: AdminTransport) {
+    this.#transport = transport;
+  }
+
+  /** Rejects with an `AdminError` where the operation is refused. */
+  async call<Name extends OperationName>(
+    name: Name,
+    given: CallOf<Name>,
+    signal?: AbortSignal,
+  ): Promise<AnswerOf<Name>> {
+    const { method, path } = partsOf(ROUTES[name].at);
+    const { query = {}, body, version, ...parameters } = given;
+    const filled = path.replaceAll(/:(\w+)/g, (_, parameter: string) =>
+      encodeURIComponent(String(Reflect.get(parameters, parameter))),
+    );
+    const search = new URLSearchParams(Object.entries(query).map(([field, value]) => [field, String(value)]));
+    const { status, text } = await this.#transport.send({
+      method,
+      path: `${PREFIX}${filled}${search.size === 0 ? '' : `?${search}`}`,
+      headers: {
+        ...(version !== undefined && { 'if-match': `"${version}"` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal,
+    });
+    const value = this.#parsed(text);
+    if (status < 300) return value as AnswerOf<Name>;
+    const { error } = value as { error: { code: AdminErrorCode; message: string; field: string | null } };
+    throw new AdminError(error.code, error.message, { field: error.field });
+  }
+
+  /** Page by page, so that a gateway with many of them is not held up. */
+  async all<Name extends PagedName>(name: Name, filters: object = {}): Promise<readonly ItemOf<Name>[]> {
+    const found: ItemOf<Name>[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: object = { ...filters, limit: PER_PAGE, ...(cursor !== null && { cursor }) };
+      const page: AnswerOf<PagedName> = await this.call<PagedName>(name, { query });
+      found.push(...(page.data as readonly ItemOf<Name>[]));
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    return found;
+  }
+
+  #parsed(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw new AdminError('unavailable', `the gateway at ${this.#transport.name} gave an answer that is not JSON`, {
+        cause,
+      });
+    }
+  }
+}
 
 /** Nothing listens on the socket: no gateway is running, or it is not ready yet. Nothing was sent. */
 export class NotRunningError extends Error {
   override name = 'NotRunningError';
 }
 
-const PER_PAGE = '1000';
 const NOT_LISTENING: readonly string[] = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'];
 
-interface CallOptions {
-  readonly signal?: AbortSignal;
-  readonly parameters?: readonly [name: string, value: string][];
-  /** Of what is changed, for `If-Match`. */
-  readonly version?: number | undefined;
+/**
+ * The Unix socket of a running gateway. Rejects with `NotRunningError` when nothing listens, and with an `AdminError`
+ * when the gateway does not answer.
+ */
+export function socketTransport(path: string): AdminTransport {
+  return {
+    name: path,
+    send: ({ method, path: url, headers, body, signal }) =>
+      new Promise((done, failed) => {
+        const options: RequestOptions = { socketPath: path, agent: false, method, path: url, headers };
+        const request = httpRequest({ ...options, ...(signal && { signal }) }, (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', (error) => failed(failureAt(path, error)));
+          response.on('end', () => {
+            done({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+          });
+        });
+        request.on('error', (error) => failed(failureAt(path, error)));
+        request.end(body ?? undefined);
+      }),
+  };
 }
 
-export class AdminClient implements AdminApi {
-  readonly operators: OperatorsApi = {
-    list: async () => {
-      const { data } = await this.#call<{ readonly data: readonly ListedOperatorView[] }>('GET', ['operators']);
-      return data;
-    },
-    show: (id) => this.#call('GET', ['operators', id]),
-    create: (input) => this.#call('POST', ['operators'], input),
-    change: (id, input) => this.#call('PATCH', ['operators', id], input),
-    revoke: (id) => this.#call('DELETE', ['operators', id]),
-    addToken: (id, input) => this.#call('POST', ['operators', id, 'tokens'], input),
-    revokeToken: (id, tokenId) => this.#call('DELETE', ['operators', id, 'tokens', tokenId]),
-    link: (id) => this.#call('POST', ['operators', id, 'link']),
-  };
-  readonly accounts: AccountsApi = {
-    create: (input) => this.#call('POST', ['accounts'], input),
-    list: (filters = {}) => this.#allPages<AccountView>('accounts', filters),
-    show: (id) => this.#call('GET', ['accounts', id]),
-    change: (id, input, version) => this.#call('PATCH', ['accounts', id], input, { version }),
-    move: (id, input) => this.#call('POST', ['accounts', id, 'move'], input),
-    addCredit: (id, input) => this.#call('POST', ['accounts', id, 'credit'], input),
-    addKey: (id, input) => this.#call('POST', ['accounts', id, 'keys'], input),
-  };
-  readonly alerts: AlertsApi = {
-    list: (query) => this.#call('GET', ['alerts'], undefined, { parameters: Object.entries(query) }),
-    deliveries: (query) =>
-      this.#call('GET', ['alerts', 'deliveries'], undefined, { parameters: Object.entries(query) }),
-    test: () => this.#call('POST', ['alerts', 'test']),
-    webhook: (id) => this.#call('GET', ['accounts', id, 'webhook']),
-    setWebhook: (id, input) => this.#call('PUT', ['accounts', id, 'webhook'], input),
-    removeWebhook: (id) => this.#call('DELETE', ['accounts', id, 'webhook']),
-  };
-  readonly money: MoneyApi = {
-    refund: (requestId, input) => this.#call('POST', ['requests', requestId, 'refund'], input),
-    // Both routes take both: whose id it is, is looked up.
-    correct: (payerId, input) => this.#call('POST', ['keys', payerId, 'corrections'], input),
-    promotions: (id) => this.#call('GET', ['accounts', id, 'promotions']),
-    statement: (id, query) =>
-      this.#call('GET', ['accounts', id, 'statement'], undefined, { parameters: Object.entries(query) }),
-  };
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
+function failureAt(path: string, cause: Error & { code?: string }): Error {
+  const { code = '', name, message } = cause;
+  if (NOT_LISTENING.includes(code)) return new NotRunningError(`no gateway is listening on ${path}`, { cause });
+  if (code === 'ABORT_ERR' || name === 'TimeoutError') {
+    return new AdminError('unavailable', `the gateway at ${path} does not answer`, { cause });
   }
-
-  /** Rejects with `NotRunningError` when nothing listens, and with an `AdminError` when the gateway does not answer. */
-  health(timeoutMs: number): Promise<{ readonly ok: boolean; readonly pid: number }> {
-    return this.#call('GET', ['health'], undefined, { signal: AbortSignal.timeout(timeoutMs) });
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new AdminError('unavailable', `${path} belongs to another user: run this as the gateway's user`, { cause });
   }
-
-  createKey(input: object): Promise<CreatedKey> {
-    return this.#call('POST', ['keys'], input);
-  }
-
-  importKeys(input: object): Promise<ImportedKeysView> {
-    return this.#call('POST', ['keys', 'import'], input);
-  }
-
-  listKeys(filters: object = {}): Promise<readonly KeyView[]> {
-    return this.#allPages<KeyView>('keys', filters);
-  }
-
-  showKey(keyId: string): Promise<KeyView> {
-    return this.#call('GET', ['keys', keyId]);
-  }
-
-  changeKey(keyId: string, input: object, version?: number): Promise<KeyView> {
-    return this.#call('PATCH', ['keys', keyId], input, { version });
-  }
-
-  addSecret(keyId: string): Promise<CreatedKey> {
-    return this.#call('POST', ['keys', keyId, 'secrets']);
-  }
-
-  revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
-    return this.#call('DELETE', ['keys', keyId, 'secrets', prefix]);
-  }
-
-  addCredit(keyId: string, input: object): Promise<KeyView> {
-    return this.#call('POST', ['keys', keyId, 'credit'], input);
-  }
-
-  requestContent(requestId: string): Promise<RequestContentView> {
-    return this.#call('GET', ['requests', requestId, 'content']);
-  }
-
-  audit(): Promise<AuditView> {
-    return this.#call('GET', ['audit']);
-  }
-
-  lastAudit(): Promise<LastAuditView> {
-    return this.#call('GET', ['audit', 'last']);
-  }
-
-  usage(input: object): Promise<UsageView> {
-    return this.#call('GET', ['usage'], undefined, { parameters: Object.entries(input) });
-  }
-
-  modelLists(): Promise<ModelListsView> {
-    return this.#call('GET', ['model-lists']);
-  }
-
-  refreshModelLists(): Promise<ModelListsRefreshView> {
-    return this.#call('POST', ['model-lists']);
-  }
-
-  auditTrail(query: object): Promise<AuditTrailPageView> {
-    const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
-    return this.#call('GET', ['audit-trail'], undefined, { parameters });
-  }
-
-  async runningRequests(): Promise<readonly RunningRequest[]> {
-    const { data } = await this.#call<{ readonly data: readonly RunningRequest[] }>('GET', ['requests', 'running']);
-    return data;
-  }
-
-  /** Page by page, so that a gateway with many of them is not held up. */
-  async #allPages<T>(list: string, filters: object): Promise<readonly T[]> {
-    const all: T[] = [];
-    let cursor: string | null = null;
-    do {
-      const parameters = Object.entries({ ...filters, limit: PER_PAGE, ...(cursor !== null && { cursor }) });
-      const page: Page<T> = await this.#call('GET', [list], undefined, { parameters });
-      all.push(...page.data);
-      cursor = page.next_cursor;
-    } while (cursor !== null);
-    return all;
-  }
-
-  async #call<T>(
-    method: string,
-    segments: readonly string[],
-    input?: object,
-    { signal, parameters = [], version }: CallOptions = {},
-  ): Promise<T> {
-    const query = parameters.length === 0 ? '' : `?${new URLSearchParams([...parameters])}`;
-    const path = `/admin/v1/${segments.map(encodeURIComponent).join('/')}${query}`;
-    const { status, text } = await this.#exchange(
-      { method, path, ...(signal && { signal }), headers: version === undefined ? {} : { 'if-match': `"${version}"` } },
-      input === undefined ? null : JSON.stringify(input),
-    );
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch (error) {
-      throw new AdminError('unavailable', `the gateway at ${this.#path} gave an answer that is not JSON`, {
-        cause: error,
-      });
-    }
-    if (status < 300) return value as T;
-    const { error } = value as { error: { code: AdminErrorCode; message: string; field: string | null } };
-    throw new AdminError(error.code, error.message, { field: error.field });
-  }
-
-  #exchange(call: RequestOptions, body: string | null): Promise<{ status: number; text: string }> {
-    return new Promise((done, failed) => {
-      const headers = { ...call.headers, ...(body !== null && { 'content-type': 'application/json' }) };
-      const options: RequestOptions = { ...call, socketPath: this.#path, agent: false, headers };
-      const request = httpRequest(options, (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', (error) => failed(this.#failure(error)));
-        response.on('end', () => {
-          done({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
-        });
-      });
-      request.on('error', (error) => failed(this.#failure(error)));
-      request.end(body ?? undefined);
-    });
-  }
-
-  #failure(error: Error & { code?: string }): Error {
-    if (NOT_LISTENING.includes(error.code ?? '')) {
-      return new NotRunningError(`no gateway is listening on ${this.#path}`, { cause: error });
-    }
-    if (error.code === 'ABORT_ERR' || error.name === 'TimeoutError') {
-      return new AdminError('unavailable', `the gateway at ${this.#path} does not answer`, { cause: error });
-    }
-    if (error.code === 'EACCES' || error.code === 'EPERM') {
-      return new AdminError('unavailable', `${this.#path} belongs to another user: run this as the gateway's user`, {
-        cause: error,
-      });
-    }
-    return new AdminError(
-      'unavailable',
-      `the gateway closed the connection before it answered (${error.code ?? error.message}): check the result before you repeat this`,
-      { cause: error },
-    );
-  }
+  return new AdminError(
+    'unavailable',
+    `the gateway closed the connection before it answered (${code || message}): check the result before you repeat this`,
+    { cause },
+  );
 }

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
-import { AdminError } from './api.ts';
+import { AdminError } from './error.ts';
 
 /** The embedded store. SQLite adds `-wal` and `-shm` files next to it. */
 export function storeFile(dataDir: string): string {

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { chmod, link, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
-import { AdminError } from './api.ts';
 import { ensureDataDir, storeFile } from './data-folder.ts';
+import { AdminError } from './error.ts';
 
 export const INSTALLATION_FILE = 'installation.secret';
 const ADMIN_FILE = 'admin.secret';

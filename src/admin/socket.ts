@@ -4,7 +4,7 @@ import { chmodSync, lstatSync, mkdirSync, realpathSync, renameSync, rmSync } fro
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { AdminError } from './api.ts';
+import { AdminError } from './error.ts';
 
 const SOCKET_NAME = 'gateway.sock';
 /** The kernel's limit is 104 bytes on some systems, with the terminating NUL; the socket is created under a longer name. */

@@ -1,21 +1,17 @@
 /** The operator's commands for accounts. */
-import type { AccountView } from '../admin/api.ts';
+import type { AccountView } from '../admin/accounts/schema.ts';
 import { versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
-import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { json, lines, withoutAbsent } from './output.ts';
-import { amount, limitsText, promotionalRow, table } from './text.ts';
+import { ACCOUNT_SETTINGS, flagsOf, limitsText, settingsIn } from './settings.ts';
+import { amount, promotionalRow, table } from './text.ts';
 
-const ACCOUNT_FLAGS = {
-  'external-id': 'TEXT',
-  ...LIMIT_FLAGS,
-  'credit-cap': 'CREDITS/PERIOD|none',
-  'token-cap': 'TOKENS/PERIOD|none',
-} as const;
+const ACCOUNT_FLAGS = flagsOf(ACCOUNT_SETTINGS);
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     words: ['accounts', 'create'],
+    examples: ['accounts create Acme', 'accounts create Research --parent acct_1 --credit-cap 20/month'],
     operands: ['NAME'],
     flags: { parent: 'ID', ...ACCOUNT_FLAGS },
     switches: ['json'],
@@ -23,19 +19,22 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     createsData: true,
     run: async (api, { operands: [name = ''], flags, switches }) =>
       shown(
-        await api.accounts.create(withoutAbsent({ name, parent: flags.parent, ...accountSettings(flags) })),
+        await api.call('createAccount', {
+          body: withoutAbsent({ name, parent: flags.parent, ...settingsIn(ACCOUNT_SETTINGS, flags) }),
+        }),
         switches,
       ),
   },
   {
     words: ['accounts', 'list'],
+    examples: ['accounts list'],
     operands: [],
     flags: { parent: 'ID|none', below: 'yes|no', status: 'active|suspended|closed', search: 'TEXT' },
     switches: ['json'],
     summary:
       'list all accounts as trees, or those that match; --parent none: roots; --search: a part of the name, the id or the external id',
     run: async (api, { flags, switches }) => {
-      const accounts = await api.accounts.list(flags);
+      const accounts = await api.all('listAccounts', flags);
       if (switches.has('json')) return json(accounts);
       const isFound = accounts.length > 0 || Object.keys(flags).length === 0;
       return lines(isFound ? accountsTable(accounts) : ['No account matches.']);
@@ -43,24 +42,26 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['accounts', 'show'],
+    examples: ['accounts show acct_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
     summary: 'show one account with its caps and sums',
     run: async (api, { operands: [id = ''], switches }) => {
-      const account = await api.accounts.show(id);
+      const account = await api.call('showAccount', { id });
       return switches.has('json') ? json(account) : lines(accountText(account));
     },
   },
   {
     words: ['accounts', 'update'],
+    examples: ['accounts update acct_1 --credit-cap 50/month --rpm 600'],
     operands: ['ID'],
     flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
     switches: ['json'],
     summary: 'change the given settings; with --if-version, only if the account still has that version',
     run: async (api, { operands: [id = ''], flags, switches }) => {
-      const input = withoutAbsent({ name: flags.name, ...accountSettings(flags) });
-      return shown(await api.accounts.change(id, input, versionGiven(flags)), switches);
+      const body = withoutAbsent({ name: flags.name, ...settingsIn(ACCOUNT_SETTINGS, flags) });
+      return shown(await api.call('changeAccount', { id, body, version: versionGiven(flags) }), switches);
     },
   },
   statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
@@ -68,15 +69,17 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   statusCommand('close', 'closed', 'close an account permanently; it must have no open accounts or keys below it'),
   {
     words: ['accounts', 'move'],
+    examples: ['accounts move acct_2 acct_1'],
     operands: ['ID', 'PARENT'],
     flags: {},
     switches: ['json'],
     summary: 'move an account below another one of the same root, while nothing below it is in flight',
     run: async (api, { operands: [id = '', parent = ''], switches }) =>
-      shown(await api.accounts.move(id, { parent }), switches),
+      shown(await api.call('moveAccount', { id, body: { parent } }), switches),
   },
   {
     words: ['accounts', 'credit'],
+    examples: ['accounts credit acct_1 100 --note "invoice 4711"'],
     operands: ['ID', 'AMOUNT'],
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
@@ -84,37 +87,31 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
       'add credits to a root, for all keys below it; with --expires they are promotional: they are spent first, and expire then',
     run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) => {
       const input = { amount: amountGiven, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
-      return shown(await api.accounts.addCredit(id, withoutAbsent(input)), switches);
+      return shown(await api.call('addAccountCredit', { id, body: withoutAbsent(input) }), switches);
     },
   },
   {
     words: ['accounts', 'add-key'],
+    examples: ['accounts add-key acct_1 key_1'],
     operands: ['ID', 'KEY'],
     flags: {},
     switches: ['json'],
     summary: 'move a key to the account; its own balance, if any, goes to the root',
     run: async (api, { operands: [id = '', key = ''], switches }) =>
-      shown(await api.accounts.addKey(id, { key }), switches),
+      shown(await api.call('addAccountKey', { id, body: { key } }), switches),
   },
 ];
 
 function statusCommand(word: string, status: string, summary: string): Command {
   return {
     words: ['accounts', word],
+    examples: [`accounts ${word} acct_1`],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
     summary,
-    run: async (api, { operands: [id = ''], switches }) => shown(await api.accounts.change(id, { status }), switches),
-  };
-}
-
-function accountSettings(flags: Readonly<Record<string, string>>): object {
-  return {
-    external_id: flags['external-id'],
-    ...limitSettings(flags),
-    credit_cap: flags['credit-cap'],
-    token_cap: flags['token-cap'],
+    run: async (api, { operands: [id = ''], switches }) =>
+      shown(await api.call('changeAccount', { id, body: { status } }), switches),
   };
 }
 

@@ -1,19 +1,20 @@
 /** The commands about alerts. */
-import type { AccountWebhookView, AlertDeliveryView, AlertView } from '../admin/api.ts';
+import type { AccountWebhookView, AlertDeliveryView, AlertView } from '../admin/alerts/schema.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
-import { json, lines, withoutAbsent } from './output.ts';
+import { json, lines } from './output.ts';
 import { table } from './text.ts';
 
 export const ALERT_COMMANDS: readonly Command[] = [
   {
     words: ['alerts', 'list'],
+    examples: ['alerts list --type usage.level'],
     operands: [],
     flags: { type: 'TYPE', limit: 'N', cursor: 'NUMBER' },
     switches: ['json'],
     summary: 'list alerts, newest first',
     run: async (api, { flags, switches }) => {
-      const page = await api.alerts.list(withoutAbsent({ ...flags }));
+      const page = await api.call('listAlerts', { query: flags });
       if (switches.has('json')) return json(page);
       const more = page.next_cursor === null ? [] : ['', `More: gateway alerts list --cursor ${page.next_cursor}`];
       return lines([...alertsTable(page.data), ...more]);
@@ -21,12 +22,13 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['alerts', 'deliveries'],
+    examples: ['alerts deliveries --state dead'],
     operands: [],
     flags: { state: 'pending|delivered|dead', limit: 'N', cursor: 'NUMBER' },
     switches: ['json'],
     summary: 'list deliveries with their results, newest first; --state dead lists deliveries that were given up',
     run: async (api, { flags, switches }) => {
-      const page = await api.alerts.deliveries(withoutAbsent({ ...flags }));
+      const page = await api.call('listDeliveries', { query: flags });
       if (switches.has('json')) return json(page);
       const more =
         page.next_cursor === null ? [] : ['', `More: gateway alerts deliveries --cursor ${page.next_cursor}`];
@@ -35,18 +37,20 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['alerts', 'test'],
+    examples: ['alerts test'],
     operands: [],
     flags: {},
     switches: ['json'],
     summary: 'send a test to every webhook and command of the config file; exit code 1 if a delivery fails',
     run: async (api, { switches }) => {
-      const test = await api.alerts.test();
+      const test = await api.call('testAlerts', {});
       const shown = switches.has('json') ? json(test) : lines(deliveriesTable(test.deliveries));
       return { ...shown, exitCode: test.ok ? 0 : 1 };
     },
   },
   {
     words: ['accounts', 'webhook'],
+    examples: ['accounts webhook acct_1 --url https://customer.example.com/hook'],
     operands: ['ID'],
     flags: { url: 'URL|none' },
     switches: ['json'],
@@ -55,10 +59,10 @@ export const ALERT_COMMANDS: readonly Command[] = [
       if (url === '') throw new UsageError('accounts webhook: --url needs a value: URL|none');
       const webhook =
         url === undefined
-          ? await api.alerts.webhook(id)
+          ? await api.call('showWebhook', { id })
           : url === 'none'
-            ? await api.alerts.removeWebhook(id)
-            : await api.alerts.setWebhook(id, { url });
+            ? await api.call('removeWebhook', { id })
+            : await api.call('setWebhook', { id, body: { url } });
       return switches.has('json') ? json(webhook) : lines(webhookText(webhook));
     },
   },

@@ -14,6 +14,8 @@ export interface CommandShape {
   readonly flags: Readonly<Record<string, string>>;
   readonly switches: readonly string[];
   readonly summary: string;
+  /** Without `gateway`. A test reads each of them as the command line is read. */
+  readonly examples: readonly string[];
 }
 
 export interface CommandArguments {

@@ -1,49 +1,31 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
-import type { AdminApi, CreatedKey } from '../admin/api.ts';
+import type { AdminClient } from '../admin/client.ts';
+import type { CreatedKey } from '../admin/keys/schema.ts';
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
-import { type CommandArguments, type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
+import { type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
 import type { Command } from './command.ts';
 import { COMPLETION } from './completion.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { IMPORT_COMMANDS } from './import-commands.ts';
 import { IMPORTERS } from './importer-shapes.ts';
-import { LIMIT_FLAGS, limitSettings } from './limit-flags.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
 import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { REQUEST_CONTENT } from './request-commands.ts';
+import { ACCOUNT_SETTINGS, flagsOf, KEY_SETTINGS, settingsIn } from './settings.ts';
 import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
-const KEY_FLAGS = {
-  label: 'TEXT',
-  expires: 'ISO|never',
-  provider: 'NAME|all',
-  ...LIMIT_FLAGS,
-  budget: 'TOKENS|unlimited',
-  period: 'day|week|month|none',
-  cap: 'CREDITS|none',
-  'capture-days': 'N|off',
-} as const;
+const KEY_FLAGS = flagsOf(KEY_SETTINGS);
 
 /** The flag for each field of the API, for error messages. */
 export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([...KEY_SETTINGS, ...ACCOUNT_SETTINGS].map(({ field, flag }) => [field, `--${flag}`])),
   mode: '--mode',
   credit: '--credit',
-  budget: '--budget',
-  period: '--period',
-  rpm_limit: '--rpm',
-  tpm_limit: '--tpm',
-  parallel_limit: '--parallel',
-  output_limit: '--max-output',
-  addresses: '--addresses',
-  provider_scope: '--provider',
-  models: '--models',
-  label: '--label',
-  expires_at: '--expires',
   note: '--note',
   reason: '--reason',
   month: '--month',
@@ -74,12 +56,7 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
   top: '--top',
   order: '--order',
   account: '--account',
-  cap: '--cap',
-  capture_days: '--capture-days',
   parent: '--parent',
-  external_id: '--external-id',
-  credit_cap: '--credit-cap',
-  token_cap: '--token-cap',
   type: '--type',
   state: '--state',
   url: '--url',
@@ -88,6 +65,11 @@ export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
 export const COMMANDS: readonly Command[] = [
   {
     words: ['keys', 'create'],
+    examples: [
+      'keys create --mode credit --credit 25 --label ci',
+      'keys create --mode token_budget --budget 1000000 --period month',
+      'keys create --mode credit --account acct_1 --cap 5 --period week',
+    ],
     operands: [],
     flags: { mode: 'credit|token_budget', credit: 'CREDITS', account: 'ID', ...KEY_FLAGS },
     switches: ['json'],
@@ -95,12 +77,18 @@ export const COMMANDS: readonly Command[] = [
       'create a key, shown once: --mode credit takes --credit, or --account and --cap; --mode token_budget takes --budget and --period',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const input = { mode: flags.mode, credit: flags.credit, account: flags.account, ...keySettings(flags) };
-      return created(await api.createKey(withoutAbsent(input)), switches);
+      const input = {
+        mode: flags.mode,
+        credit: flags.credit,
+        account: flags.account,
+        ...settingsIn(KEY_SETTINGS, flags),
+      };
+      return created(await api.call('createKey', { body: withoutAbsent(input) }), switches);
     },
   },
   {
     words: ['keys', 'list'],
+    examples: ['keys list', 'keys list --account acct_1 --status active', 'keys list --search laptop'],
     operands: [],
     flags: {
       account: 'ID|none',
@@ -113,7 +101,7 @@ export const COMMANDS: readonly Command[] = [
     switches: ['json'],
     summary: 'list all keys, or those that match, newest first; --search: a part of the label, the id or the prefix',
     run: async (api, { flags, switches }) => {
-      const keys = await api.listKeys(flags);
+      const keys = await api.all('listKeys', flags);
       if (switches.has('json')) return json(keys);
       const isFound = keys.length > 0 || Object.keys(flags).length === 0;
       return lines(isFound ? keysTable(keys) : ['No key matches.']);
@@ -121,23 +109,25 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     words: ['keys', 'show'],
+    examples: ['keys show key_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
     summary: 'show one key with its balance',
     run: async (api, { operands: [id = ''], switches }) => {
-      const key = await api.showKey(id);
+      const key = await api.call('showKey', { id });
       return switches.has('json') ? json(key) : lines(keyText(key));
     },
   },
   {
     words: ['keys', 'update'],
+    examples: ['keys update key_1 --rpm 600 --expires 2030-01-31', 'keys update key_1 --label ci --if-version 3'],
     operands: ['ID'],
     flags: { ...KEY_FLAGS, 'if-version': 'N' },
     switches: ['json'],
     summary: 'change the given settings; with --if-version, only if the key still has that version',
     run: (api, { operands: [id = ''], flags, switches }) =>
-      change(api, id, keySettings(flags), switches, versionGiven(flags)),
+      change(api, id, settingsIn(KEY_SETTINGS, flags), switches, versionGiven(flags)),
   },
   statusCommand('suspend', 'suspended', 'reject the key as invalid (401) until it is resumed'),
   statusCommand('resume', 'active', 'make a suspended key active again'),
@@ -146,32 +136,35 @@ export const COMMANDS: readonly Command[] = [
   statusCommand('revoke', 'revoked', 'revoke the key permanently'),
   {
     words: ['keys', 'rotate'],
+    examples: ['keys rotate key_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
     summary: 'add a secret to the key; the older ones keep working',
-    run: async (api, { operands: [id = ''], switches }) => created(await api.addSecret(id), switches),
+    run: async (api, { operands: [id = ''], switches }) => created(await api.call('addSecret', { id }), switches),
   },
   {
     words: ['keys', 'revoke-secret'],
+    examples: ['keys revoke-secret key_1 mg_c_0123456'],
     operands: ['ID', 'PREFIX'],
     flags: {},
     switches: ['json'],
     summary: 'revoke one secret of a key that has several',
     run: async (api, { operands: [id = '', prefix = ''], switches }) => {
-      const key = await api.revokeSecret(id, prefix);
+      const key = await api.call('revokeSecret', { id, prefix });
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
   {
     words: ['credit', 'add'],
+    examples: ['credit add key_1 10 --note "invoice 4711"'],
     operands: ['ID', 'AMOUNT'],
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
     switches: ['json'],
     summary: 'add credits to a credit key; with --expires they are promotional: they are spent first, and expire then',
     run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
       const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
-      const key = await api.addCredit(id, withoutAbsent(input));
+      const key = await api.call('addCredit', { id, body: withoutAbsent(input) });
       return switches.has('json') ? json(key) : lines([keyLine(key)]);
     },
   },
@@ -180,6 +173,7 @@ export const COMMANDS: readonly Command[] = [
   ...MONEY_COMMANDS,
   {
     words: ['audit'],
+    examples: ['audit'],
     operands: [],
     flags: {},
     switches: ['last', 'json'],
@@ -187,17 +181,18 @@ export const COMMANDS: readonly Command[] = [
       'recompute every balance from its entries; exit 0 only when all match; --last: the result of the last audit',
     run: async (api, { switches }) => {
       if (switches.has('last')) {
-        const view = await api.lastAudit();
+        const view = await api.call('lastAudit', {});
         const output = switches.has('json') ? json(view) : lines(lastAuditText(view));
         return { ...output, exitCode: view.last?.ok === true ? 0 : 1 };
       }
-      const report = await api.audit();
+      const report = await api.call('audit', {});
       const output = switches.has('json') ? json(report) : lines(auditText(report));
       return { ...output, exitCode: report.ok ? 0 : 1 };
     },
   },
   {
     words: ['usage'],
+    examples: ['usage --by model,day --since 30d', 'usage --by key --account acct_1 --csv'],
     operands: [],
     flags: {
       by: 'DIMENSION,…',
@@ -216,7 +211,7 @@ export const COMMANDS: readonly Command[] = [
     summary: `show requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
     run: async (api, { flags, switches }) => {
       if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
-      const report = await api.usage(flags);
+      const report = await api.call('usage', { query: flags });
       if (switches.has('json')) return json(report);
       if (!switches.has('csv')) return lines(usageTable(report));
       const { lines: rows, warning } = usageCsv(report);
@@ -231,6 +226,7 @@ export const COMMANDS: readonly Command[] = [
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
 export const START: CommandShape = {
   words: ['start'],
+  examples: ['start', 'start --workers 4'],
   operands: [],
   flags: { workers: 'N' },
   switches: [],
@@ -240,6 +236,7 @@ export const START: CommandShape = {
 /** Not in COMMANDS: it checks more than the store, and also works when the store cannot be reached. */
 export const DOCTOR: CommandShape = {
   words: ['doctor'],
+  examples: ['doctor', 'doctor --no-probe --json'],
   operands: [],
   flags: {},
   switches: ['no-probe', 'json'],
@@ -249,6 +246,7 @@ export const DOCTOR: CommandShape = {
 /** Not among the others: it looks at the configuration, and goes on where the store cannot be reached. */
 export const MODELS: CommandShape = {
   words: ['models'],
+  examples: ['models', 'models --json'],
   operands: [],
   flags: {},
   switches: ['json'],
@@ -258,6 +256,7 @@ export const MODELS: CommandShape = {
 /** Not among the others: it looks at a file, and at no store. */
 export const CHECK_CONFIG: CommandShape = {
   words: ['config', 'check'],
+  examples: ['config check gateway.yaml', 'config check gateway.yaml --json'],
   operands: ['FILE'],
   flags: {},
   switches: ['json'],
@@ -268,6 +267,7 @@ export const CHECK_CONFIG: CommandShape = {
 /** Not among the others: they read the request log, which is not part of the store. */
 export const SHOW_REQUEST: CommandShape = {
   words: ['requests', 'show'],
+  examples: ['requests show req_01a1e174667d0053556642d39a21a3d8'],
   operands: ['ID'],
   flags: {},
   switches: ['json'],
@@ -276,6 +276,7 @@ export const SHOW_REQUEST: CommandShape = {
 
 export const LIST_REQUESTS: CommandShape = {
   words: ['requests', 'list'],
+  examples: ['requests list --status 5xx --since 1h', 'requests list --key key_1 --slower 2s --follow'],
   operands: [],
   flags: {
     key: 'ID',
@@ -301,6 +302,7 @@ export const LIST_REQUESTS: CommandShape = {
 /** Not among the others: it goes on until it is stopped. */
 export const TOP: CommandShape = {
   words: ['top'],
+  examples: ['top'],
   operands: [],
   flags: {},
   switches: ['json'],
@@ -333,6 +335,7 @@ export function helpText(): string {
 function statusCommand(word: string, status: string, summary: string): Command {
   return {
     words: ['keys', word],
+    examples: [`keys ${word} key_1`],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
@@ -342,27 +345,14 @@ function statusCommand(word: string, status: string, summary: string): Command {
 }
 
 async function change(
-  api: AdminApi,
+  api: AdminClient,
   id: string,
   input: object,
   switches: ReadonlySet<string>,
   version?: number,
 ): Promise<Output> {
-  const key = await api.changeKey(id, withoutAbsent(input), version);
+  const key = await api.call('changeKey', { id, body: withoutAbsent(input), version });
   return switches.has('json') ? json(key) : lines([keyLine(key)]);
-}
-
-function keySettings(flags: CommandArguments['flags']): object {
-  return {
-    label: flags.label,
-    expires_at: flags.expires,
-    provider_scope: flags.provider,
-    ...limitSettings(flags),
-    budget: flags.budget,
-    period: flags.period,
-    cap: flags.cap,
-    capture_days: flags['capture-days'],
-  };
 }
 
 function created(key: CreatedKey, switches: ReadonlySet<string>): Output {

@@ -5,6 +5,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export const COMPLETION: CommandShape = {
   words: ['completion'],
+  examples: ['completion bash'],
   operands: [SHELLS.join('|')],
   flags: {},
   switches: [],

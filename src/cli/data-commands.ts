@@ -3,6 +3,7 @@ import type { CommandShape } from './arguments.ts';
 
 export const INIT: CommandShape = {
   words: ['init'],
+  examples: ['init', 'init --providers openai,anthropic --yes'],
   operands: [],
   flags: { providers: 'NAME,NAME', credit: 'CREDITS|none', account: 'NAME|none', operator: 'NAME|none' },
   switches: ['yes', 'no-check', 'json'],
@@ -12,6 +13,7 @@ export const INIT: CommandShape = {
 
 export const BACKUP: CommandShape = {
   words: ['backup'],
+  examples: ['backup gateway.backup', 'backup --every 15m --keep 96 /var/backups/gateway'],
   operands: ['FILE|-|FOLDER'],
   flags: { every: '15m', keep: 'N' },
   switches: ['json'],
@@ -21,6 +23,7 @@ export const BACKUP: CommandShape = {
 
 export const RESTORE: CommandShape = {
   words: ['restore'],
+  examples: ['restore gateway.backup', 'restore gateway.backup --replace'],
   operands: ['FILE|-'],
   flags: {},
   switches: ['replace', 'json'],
@@ -29,6 +32,7 @@ export const RESTORE: CommandShape = {
 
 export const MIGRATE: CommandShape = {
   words: ['migrate'],
+  examples: ['migrate --to postgres'],
   operands: [],
   flags: { to: 'postgres|sqlite' },
   switches: ['json'],
@@ -37,6 +41,7 @@ export const MIGRATE: CommandShape = {
 
 export const UPGRADE: CommandShape = {
   words: ['upgrade'],
+  examples: ['upgrade --check'],
   operands: [],
   flags: {},
   switches: ['check', 'json'],

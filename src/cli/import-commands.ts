@@ -1,7 +1,9 @@
 /** The operator's commands that bring keys in, and keys, accounts and usage out. */
 import { basename } from 'node:path';
-import { type AccountView, AdminError, type ImportedKeysView } from '../admin/api.ts';
+import type { AccountView } from '../admin/accounts/schema.ts';
 import { csvLine } from '../admin/csv.ts';
+import { AdminError } from '../admin/error.ts';
+import type { ImportedKeysView } from '../admin/keys/schema.ts';
 import { parseCsv, wrongCsv } from '../import/csv-file.ts';
 import { keysCsv, keysIn } from '../import/keys-csv.ts';
 import type { Command } from './command.ts';
@@ -12,6 +14,7 @@ import { usageCsv } from './usage-text.ts';
 export const IMPORT_COMMANDS: readonly Command[] = [
   {
     words: ['import'],
+    examples: ['import keys.csv --dry-run', 'import keys.csv'],
     operands: ['KEYS.csv'],
     flags: {},
     switches: ['dry-run', 'json'],
@@ -22,7 +25,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
       const given = keysIn(await parseCsv(name, contentOf(path)));
       const dryRun = switches.has('dry-run');
       try {
-        const made = await api.importKeys({ keys: given.map(({ key }) => key), dry_run: dryRun });
+        const made = await api.call('importKeys', { body: { keys: given.map(({ key }) => key), dry_run: dryRun } });
         if (switches.has('json')) return json(made);
         if (dryRun) return lines([`${made.keys} keys could be created; nothing was changed`]);
         return {
@@ -36,34 +39,37 @@ export const IMPORT_COMMANDS: readonly Command[] = [
   },
   {
     words: ['export', 'keys'],
+    examples: ['export keys'],
     operands: [],
     flags: {},
     switches: ['json'],
     summary: 'print all keys as CSV that "gateway import" reads, without their secrets',
     run: async (api, { switches }) => {
-      const keys = await api.listKeys();
+      const keys = await api.all('listKeys');
       return switches.has('json') ? json(keys) : lines(keysCsv(keys));
     },
   },
   {
     words: ['export', 'accounts'],
+    examples: ['export accounts'],
     operands: [],
     flags: {},
     switches: ['json'],
     summary: 'print all accounts as CSV',
     run: async (api, { switches }) => {
-      const accounts = await api.accounts.list();
+      const accounts = await api.all('listAccounts');
       return switches.has('json') ? json(accounts) : lines(accountsCsv(accounts));
     },
   },
   {
     words: ['export', 'usage'],
+    examples: ['export usage --by key,day --since 30d'],
     operands: [],
     flags: { by: 'DIMENSION,…', since: 'TIME|30d', until: 'TIME' },
     switches: ['json'],
     summary: 'print usage as CSV, by day, key and model unless --by says otherwise',
     run: async (api, { flags, switches }) => {
-      const report = await api.usage({ by: 'day,key,model', ...flags });
+      const report = await api.call('usage', { query: { by: 'day,key,model', ...flags } });
       if (switches.has('json')) return json(report);
       const { lines: rows, warning } = usageCsv(report);
       return { ...lines(rows), warning };

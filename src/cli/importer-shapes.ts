@@ -10,6 +10,7 @@ export const IMPORTERS: readonly CommandShape[] = [
   {
     ...shape,
     words: ['import', 'litellm'],
+    examples: ['import litellm config.yaml --dry-run'],
     operands: ['CONFIG.yaml'],
     flags: { keys: 'KEYS.json', ...shape.flags },
     summary: `convert a LiteLLM config, and with --keys the keys and teams of its proxy, to files in ${OUT}: gateway.yaml, keys.csv and more`,
@@ -17,6 +18,7 @@ export const IMPORTERS: readonly CommandShape[] = [
   ...(['one-api', 'new-api'] as const).map((flavour) => ({
     ...shape,
     words: ['import', flavour],
+    examples: [`import ${flavour} one-api.db --out imported`],
     operands: ['DATABASE|ROWS.json'],
     summary: `convert channels, users and tokens of a ${flavour} database (SQLite, or JSON of its rows) to files in ${OUT}`,
   })),

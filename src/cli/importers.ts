@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseDocument } from 'yaml';
-import { AdminError } from '../admin/api.ts';
+import { AdminError } from '../admin/error.ts';
 import { fromLitellm } from '../import/litellm.ts';
 import { fromOneApi, type OneApiFlavour } from '../import/one-api.ts';
 import type { ImportPlan } from '../import/plan.ts';

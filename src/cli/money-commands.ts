@@ -1,8 +1,8 @@
 /** The operator's commands for refunds, corrections, statements and the comparison with providers. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { AdminError } from '../admin/api.ts';
-import { statementCsv, statementHtml, statementTable } from '../admin/statement-text.ts';
+import { AdminError } from '../admin/error.ts';
+import { statementCsv, statementHtml, statementTable } from '../admin/money/statement-text.ts';
 import { EXPORT_FORMATS } from '../import/provider-export.ts';
 import { reconcile } from '../import/reconcile.ts';
 import { UsageError } from './arguments.ts';
@@ -14,13 +14,14 @@ import { amount } from './text.ts';
 export const MONEY_COMMANDS: readonly Command[] = [
   {
     words: ['refund'],
+    examples: ['refund req_01a1e174667d0053556642d39a21a3d8 --reason "wrong answer"'],
     operands: ['REQUEST_ID'],
     flags: { reason: 'TEXT', amount: 'CREDITS', id: 'ENTRY_ID' },
     switches: ['json'],
     summary: 'refund what a request was charged, or --amount of it, to whoever paid; with --id it is safe to repeat',
     run: async (api, { operands: [requestId = ''], flags, switches }) => {
       const input = { amount: flags.amount, reason: flags.reason, entry_id: flags.id };
-      const refund = await api.money.refund(requestId, withoutAbsent(input));
+      const refund = await api.call('refund', { id: requestId, body: withoutAbsent(input) });
       if (switches.has('json')) return json(refund);
       const { payer, refunded, charged, balance } = refund;
       return lines([
@@ -31,12 +32,13 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['promotions'],
+    examples: ['promotions acct_1'],
     operands: ['ID'],
     flags: {},
     switches: ['json'],
     summary: 'list what is left of the promotional credit of an account or key, next to expire first',
     run: async (api, { operands: [id = ''], switches }) => {
-      const { data } = await api.money.promotions(id);
+      const { data } = await api.call('promotions', { id });
       if (switches.has('json')) return json(data);
       if (data.length === 0) return lines([`${id} has no promotional credit`]);
       return lines(
@@ -48,6 +50,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['statement'],
+    examples: ['statement acct_1 --month 2026-11', 'statement acct_1 --month 2026-11 --csv'],
     operands: ['ID'],
     flags: { month: 'YYYY-MM', from: 'DATE', to: 'DATE' },
     switches: ['csv', 'html', 'json'],
@@ -55,7 +58,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       'print opening balance, entries, usage and closing balance of an account or key; without --month, for the last full month',
     run: async (api, { operands: [id = ''], flags, switches }) => {
       if (switches.size > 1) throw new UsageError('give one of --csv, --html and --json');
-      const statement = await api.money.statement(id, flags);
+      const statement = await api.call('statement', { id, query: flags });
       if (switches.has('json')) return json(statement);
       if (switches.has('csv')) return lines(statementCsv(statement));
       return switches.has('html') ? { text: statementHtml(statement), exitCode: 0 } : lines(statementTable(statement));
@@ -63,6 +66,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['reconcile'],
+    examples: ['reconcile usage.csv --provider openai'],
     operands: ['FILE.csv'],
     flags: {
       provider: 'NAME',
@@ -91,6 +95,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     words: ['correct'],
+    examples: ['correct key_1 --by -2.5 --reason "billed twice"'],
     operands: ['ID'],
     flags: { by: 'CREDITS', reason: 'TEXT', id: 'ENTRY_ID' },
     switches: ['json'],
@@ -98,7 +103,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       'correct the balance of a root or of a key without an account: --by 5 adds credits, --by -5 subtracts credits that are not held',
     run: async (api, { operands: [payerId = ''], flags, switches }) => {
       const input = { amount: flags.by, reason: flags.reason, entry_id: flags.id };
-      const correction = await api.money.correct(payerId, withoutAbsent(input));
+      const correction = await api.call('correct', { id: payerId, body: withoutAbsent(input) });
       if (switches.has('json')) return json(correction);
       const { payer, balance, entry_id } = correction;
       return lines([

@@ -1,5 +1,8 @@
 /** The commands about operators and the audit trail. */
-import { type AdminApi, AdminError, type AuditTrailEntryView, type ListedOperatorView } from '../admin/api.ts';
+import type { AdminClient, AnswerOf } from '../admin/client.ts';
+import { AdminError } from '../admin/error.ts';
+import type { AuditTrailEntryView } from '../admin/operators/audit-trail-schema.ts';
+import type { ListedOperatorView } from '../admin/operators/schema.ts';
 import type { Command } from './command.ts';
 import { json, lines, withoutAbsent } from './output.ts';
 import { table } from './text.ts';
@@ -9,17 +12,22 @@ const BUILT_IN = 'owner';
 export const OPERATOR_COMMANDS: readonly Command[] = [
   {
     words: ['operators', 'list'],
+    examples: ['operators list'],
     operands: [],
     flags: {},
     switches: ['json'],
     summary: 'list all operators with their roles',
     run: async (api, { switches }) => {
-      const all = await api.operators.list();
+      const { data: all } = await api.call('listOperators', {});
       return switches.has('json') ? json(all) : lines(operatorsTable(all));
     },
   },
   {
     words: ['operators', 'create'],
+    examples: [
+      'operators create ann --role viewer',
+      'operators create "Acme admin" --role account-admin --account acct_1',
+    ],
     operands: ['NAME'],
     flags: { role: 'owner|operator|viewer|account-admin', account: 'ID', expires: 'ISO' },
     switches: ['json'],
@@ -27,24 +35,29 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     createsData: true,
     run: async (api, { operands: [name], flags, switches }) => {
       const input = { name, role: flags.role, account_id: flags.account, expires_at: flags.expires };
-      const issued = await api.operators.create(withoutAbsent(input));
+      const issued = await api.call('createOperator', { body: withoutAbsent(input) });
       return switches.has('json') ? json(issued) : lines(tokenText(issued));
     },
   },
   {
     words: ['operators', 'token'],
+    examples: ['operators token ann --expires 2027-01-31'],
     operands: ['NAME|ID'],
     flags: { expires: 'ISO', label: 'TEXT' },
     switches: ['json'],
     summary: 'create another token for an operator; the older ones keep working',
     run: async (api, { operands: [name = ''], flags, switches }) => {
       const id = await operatorId(api, name);
-      const issued = await api.operators.addToken(id, withoutAbsent({ expires_at: flags.expires, label: flags.label }));
+      const issued = await api.call('addToken', {
+        id,
+        body: withoutAbsent({ expires_at: flags.expires, label: flags.label }),
+      });
       return switches.has('json') ? json(issued) : lines(tokenText(issued));
     },
   },
   {
     words: ['operators', 'revoke'],
+    examples: ['operators revoke ann'],
     operands: ['NAME|ID'],
     flags: { token: 'TOKEN_ID' },
     switches: ['json'],
@@ -53,7 +66,9 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
       const id = await operatorId(api, name);
       const { token } = flags;
       const operator =
-        token === undefined ? await api.operators.revoke(id) : await api.operators.revokeToken(id, token);
+        token === undefined
+          ? await api.call('revokeOperator', { id })
+          : await api.call('revokeToken', { id, token_id: token });
       const text =
         token === undefined ? `${operator.name} is revoked` : `token ${token} of ${operator.name} is revoked`;
       return switches.has('json') ? json(operator) : lines([text]);
@@ -61,18 +76,20 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
   {
     words: ['operators', 'link'],
+    examples: ['operators link --operator ann'],
     operands: [],
     flags: { operator: 'NAME|ID' },
     switches: ['json'],
     summary: 'print a link that signs in to the console, once, within 15 minutes; as the owner, or as --operator',
     createsData: true,
     run: async (api, { flags, switches }) => {
-      const link = await api.operators.link(await operatorId(api, flags.operator ?? BUILT_IN));
+      const link = await api.call('makeLink', { id: await operatorId(api, flags.operator ?? BUILT_IN) });
       return switches.has('json') ? json(link) : lines([link.url]);
     },
   },
   {
     words: ['audit-trail'],
+    examples: ['audit-trail --outcome refused --since 2026-11-01'],
     operands: [],
     flags: {
       actor: 'NAME|ID',
@@ -88,7 +105,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     summary: 'list who did what, newest first, including refused actions',
     run: async (api, { flags, switches }) => {
       const actor = flags.actor === undefined ? undefined : await operatorId(api, flags.actor);
-      const page = await api.auditTrail(withoutAbsent({ ...flags, actor }));
+      const page = await api.call('auditTrail', { query: withoutAbsent({ ...flags, actor }) });
       if (switches.has('json')) return json(page);
       const more = page.next_cursor === null ? [] : ['', `More: gateway audit-trail --cursor ${page.next_cursor}`];
       return lines([...trailTable(page.data), ...more]);
@@ -96,8 +113,8 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
   },
 ];
 
-async function operatorId(api: AdminApi, given: string): Promise<string> {
-  const all = await api.operators.list();
+async function operatorId(api: AdminClient, given: string): Promise<string> {
+  const { data: all } = await api.call('listOperators', {});
   const found =
     all.find(({ id }) => id === given) ??
     all.find(({ name, status }) => name === given && status === 'active') ??
@@ -123,7 +140,7 @@ function operatorsTable(all: readonly ListedOperatorView[]): readonly string[] {
   ]);
 }
 
-function tokenText({ token, token_id, expires_at, operator }: Awaited<ReturnType<AdminApi['operators']['create']>>) {
+function tokenText({ token, token_id, expires_at, operator }: AnswerOf<'createOperator'>) {
   return [
     `Operator ${operator.name} (${operator.role}, ${operator.id}), token ${token_id}:`,
     '',

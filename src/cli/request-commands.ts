@@ -5,12 +5,13 @@ import { json, lines } from './output.ts';
 
 export const REQUEST_CONTENT: Command = {
   words: ['requests', 'content'],
+  examples: ['requests content req_01a1e174667d0053556642d39a21a3d8'],
   operands: ['ID'],
   flags: {},
   switches: ['json'],
   summary: 'show the captured content of a request whose key has --capture-days; the audit trail records who read it',
   run: async (api, { operands: [id = ''], switches }) => {
-    const content = await api.requestContent(id);
+    const content = await api.call('requestContent', { id });
     if (switches.has('json')) return json(content);
     const { request, response, cut, expires_at } = content;
     const kept = `kept until ${expires_at}${cut ? '; truncated' : ''}`;

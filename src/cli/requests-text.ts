@@ -1,6 +1,7 @@
 /** Requests as text: the list, a line of it, and what runs now. */
+
+import type { RunningRequestView } from '../admin/requests/schema.ts';
 import { creditsFromNanos } from '../core/money.ts';
-import type { RunningRequest } from '../core/request-record.ts';
 import { printable } from '../lib/printable.ts';
 import { milliseconds, outcomeOf } from '../observe/explain.ts';
 import type { RequestView } from '../observe/request-log/view.ts';
@@ -41,7 +42,7 @@ function short(text: string): string {
 /** What has come to the clients since the frame before, by the id of the request. */
 export interface Frame {
   readonly atMs: number;
-  readonly running: readonly RunningRequest[];
+  readonly running: readonly RunningRequestView[];
 }
 
 /** A token covers four bytes or so; what is exact is in the log when the request has ended. */
@@ -64,13 +65,13 @@ export function runningText(frame: Frame, before: Frame | null): readonly string
   ];
 }
 
-function heldBy(running: readonly RunningRequest[]): string {
+function heldBy(running: readonly RunningRequestView[]): string {
   const [credit, budget] = [amountOf(running, 'credit'), amountOf(running, 'token_budget')];
   if (budget === 0n) return `${creditsFromNanos(credit)} credits`;
   return credit === 0n ? `${budget} tokens` : `${creditsFromNanos(credit)} credits and ${budget} tokens`;
 }
 
-function amountOf(running: readonly RunningRequest[], of: RunningRequest['mode']): bigint {
+function amountOf(running: readonly RunningRequestView[], of: RunningRequestView['mode']): bigint {
   return running.filter(({ mode }) => mode === of).reduce((total, { held }) => total + BigInt(held), 0n);
 }
 
@@ -89,9 +90,9 @@ function ratesOf({ atMs, running }: Frame, before: Frame | null): ReadonlyMap<st
 
 function groups(
   name: string,
-  running: readonly RunningRequest[],
+  running: readonly RunningRequestView[],
   rates: ReadonlyMap<string, number>,
-  groupOf: (request: RunningRequest) => string,
+  groupOf: (request: RunningRequestView) => string,
 ): readonly string[] {
   const byGroup = Map.groupBy(running, groupOf);
   const rows = [...byGroup]
@@ -106,7 +107,7 @@ function groups(
   return table([[name, 'RUNNING', 'HELD', 'TOKENS/S'], ...rows]);
 }
 
-function oldest(running: readonly RunningRequest[], rates: ReadonlyMap<string, number>): readonly string[] {
+function oldest(running: readonly RunningRequestView[], rates: ReadonlyMap<string, number>): readonly string[] {
   const rows = [...running]
     .sort((a, b) => b.age_ms - a.age_ms)
     .slice(0, ROWS_MAX)

@@ -1,5 +1,9 @@
 /** The output of the commands as text. */
-import type { AccountView, AuditView, CreatedKey, KeyView, LastAuditView } from '../admin/api.ts';
+
+import type { AccountView } from '../admin/accounts/schema.ts';
+import type { CreatedKey, KeyView } from '../admin/keys/schema.ts';
+import type { AuditView, LastAuditView } from '../admin/state/schema.ts';
+import { settingRows } from './settings.ts';
 
 export function createdText(key: CreatedKey): readonly string[] {
   return [
@@ -26,28 +30,11 @@ export function keyText(key: KeyView): readonly string[] {
     ['available', available(key)],
     ...(key.mode === 'credit' ? promotionalRow(key) : []),
     ['requests', `${key.requests} (${key.input_tokens} input, ${key.output_tokens} output tokens)`],
-    ['provider', key.provider_scope],
-    ['models', key.models === null ? 'all of the provider scope' : key.models.join(', ')],
-    ['limits', limitsText(key)],
-    ['addresses', key.addresses === null ? 'any' : key.addresses.join(', ')],
-    ['expires', key.expires_at ?? 'never'],
-    ['content', key.capture_days === null ? 'not kept' : `kept for ${key.capture_days} days`],
+    ...settingRows(key),
     ['created', key.created_at],
     ['base URL', key.base_url],
   ];
   return rows.map(([name, value]) => `${name.padEnd(13)}${value}`);
-}
-
-type LimitView = Pick<KeyView, 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'output_limit'>;
-
-export function limitsText({ rpm_limit, tpm_limit, parallel_limit, output_limit }: LimitView): string {
-  const limits = [
-    rpm_limit === null ? '' : `${rpm_limit} requests per minute`,
-    tpm_limit === null ? '' : `${tpm_limit} tokens per minute`,
-    parallel_limit === null ? '' : `${parallel_limit} at a time`,
-    output_limit === null ? '' : `${output_limit} tokens of output`,
-  ].filter((text) => text !== '');
-  return limits.length === 0 ? 'none' : limits.join(', ');
 }
 
 /** One line after a change: what the key is now. */

@@ -1,6 +1,7 @@
 /** A usage report as a table for the terminal, and as CSV for a spreadsheet. */
-import type { UsageFiguresView, UsageView } from '../admin/api.ts';
+
 import { csvText } from '../admin/csv.ts';
+import type { UsageFiguresView, UsageView } from '../admin/usage/schema.ts';
 
 interface Column {
   readonly title: string;

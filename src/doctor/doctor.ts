@@ -3,9 +3,9 @@
  * gateway is checked through its admin socket and never opened a second time.
  */
 import { existsSync } from 'node:fs';
-import { type AdminApi, type AdminConnection, AdminError } from '../admin/api.ts';
-import { AdminClient } from '../admin/client.ts';
+import type { AdminClient, AdminConnection } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
+import { AdminError } from '../admin/error.ts';
 import type { Config, Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';
@@ -70,9 +70,8 @@ async function checkStore({ settings, connectAdmin }: DoctorOptions): Promise<{ 
     const connection = await connectAdmin();
     try {
       await requireAnswer(connection.api);
-      if (!(connection.api instanceof AdminClient))
-        return { store: ok('can be opened; no gateway is running'), pid: null };
-      const { pid } = await connection.api.health(HEALTH_TIMEOUT_MS);
+      if (!connection.isRunning) return { store: ok('can be opened; no gateway is running'), pid: null };
+      const { pid } = await connection.api.call('health', {}, AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       return { store: ok(`answers; the gateway is running (process ${pid})`), pid };
     } finally {
       await connection.close();
@@ -85,9 +84,9 @@ async function checkStore({ settings, connectAdmin }: DoctorOptions): Promise<{ 
   }
 }
 
-async function requireAnswer(api: AdminApi): Promise<void> {
+async function requireAnswer(api: AdminClient): Promise<void> {
   try {
-    await api.showKey(NO_KEY_ID);
+    await api.call('showKey', { id: NO_KEY_ID });
   } catch (error) {
     if (!(error instanceof AdminError && error.code === 'unknown_key')) throw error;
   }
@@ -126,8 +125,8 @@ async function newestLists({ settings, connectAdmin }: DoctorOptions): Promise<M
   try {
     const connection = await connectAdmin();
     try {
-      await connection.api.refreshModelLists();
-      return decodeModelLists((await connection.api.modelLists()).document);
+      await connection.api.call('refreshModelLists', {});
+      return decodeModelLists((await connection.api.call('modelLists', {})).document);
     } finally {
       await connection.close();
     }

@@ -1,5 +1,5 @@
 /** One target of one model, tried with the smallest possible generation. It costs a little money. */
-import { AdminError } from '../admin/api.ts';
+import { AdminError } from '../admin/error.ts';
 import type { Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ModelLists } from '../config/model-lists.ts';

@@ -1,5 +1,5 @@
 /** CSV that comes in: whole or not at all, with the line of the first thing that is wrong. */
-import { AdminError } from '../admin/api.ts';
+import { AdminError } from '../admin/error.ts';
 
 export interface CsvRow {
   /** Where it ends in the file, as an editor counts. */

@@ -1,6 +1,7 @@
 /** Keys as lines of a CSV file: made from one, and written to one. */
-import type { KeyView } from '../admin/api.ts';
+
 import { csvLine } from '../admin/csv.ts';
+import type { KeyView } from '../admin/keys/schema.ts';
 import { type CsvFile, type CsvRow, wrongCsv } from './csv-file.ts';
 
 /** What a new key can be given, by the names of the API. */

@@ -1,6 +1,8 @@
 /** A provider's usage or cost export, held against the usage records by day and model. */
 
-import { type AdminApi, AdminError, type UsageRowView } from '../admin/api.ts';
+import type { AdminClient } from '../admin/client.ts';
+import { AdminError } from '../admin/error.ts';
+import type { UsageRowView } from '../admin/usage/schema.ts';
 import { decimalCredits, parseCredits } from '../core/money.ts';
 import { parseCsv } from './csv-file.ts';
 import { type Counted, EXPORT_FORMATS, type ExportFormat, MEASURES, readExport } from './provider-export.ts';
@@ -42,7 +44,7 @@ export interface Reconciliation {
 }
 
 export async function reconcile(
-  api: Pick<AdminApi, 'usage'>,
+  api: AdminClient,
   name: string,
   bytes: Uint8Array,
   options: ReconcileOptions,
@@ -57,11 +59,8 @@ export async function reconcile(
   if (from === undefined || to === undefined) {
     throw new AdminError('invalid_input', `${name} has no usage: there is nothing to compare`);
   }
-  const report = await api.usage({
-    by: 'day,model',
-    provider: options.provider,
-    since: `${from}T00:00:00Z`,
-    until: `${to}T23:00:00Z`,
+  const report = await api.call('usage', {
+    query: { by: 'day,model', provider: options.provider, since: `${from}T00:00:00Z`, until: `${to}T23:00:00Z` },
   });
   const measures = MEASURES.filter((measure) => theirs.some(({ counted }) => counted[measure] !== undefined));
   const byModel = theirs.some(({ model }) => model !== '');

@@ -16,9 +16,9 @@ export interface FirstKeys {
 
 /** Null when the store already has keys. */
 export async function firstKeys(admin: AdminService): Promise<FirstKeys | null> {
-  if ((await admin.findKeys({ limit: 1 })).data.length > 0) return null;
-  const credit = await admin.createKey({ mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' });
-  const tokenBudget = await admin.createKey({
+  if ((await admin.keys.find({ limit: 1 })).data.length > 0) return null;
+  const credit = await admin.keys.create({ mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' });
+  const tokenBudget = await admin.keys.create({
     mode: 'token_budget',
     budget: FIRST_BUDGET,
     label: 'first token-budget key',

@@ -1,6 +1,6 @@
 /** What a serving thread says about its configuration and about how its providers do, for the operator. */
 
-import type { ModelStateView, ProviderStateView, TargetStateView } from '../admin/api.ts';
+import type { ModelStateView, ProviderStateView, TargetStateView } from '../admin/state/schema.ts';
 import type { Config } from '../config/config.ts';
 import { modelReport } from '../config/model-report.ts';
 import { policyView } from '../config/settings-view.ts';

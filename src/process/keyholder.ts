@@ -63,8 +63,8 @@ async function writeStatement(
   month: string,
 ): Promise<WrittenStatement | null> {
   const [{ readStatementTime, statementView }, { statementCsv, statementHtml, STATEMENT_POLICY }] = await Promise.all([
-    import('../admin/statement.ts'),
-    import('../admin/statement-text.ts'),
+    import('../admin/money/statement.ts'),
+    import('../admin/money/statement-text.ts'),
   ]);
   const time = readStatementTime({ month }, nowMs);
   const outcome = await ledger.statement(keyId, time.sinceMs, time.untilMs);

@@ -1,6 +1,6 @@
 /** A scrape: the metrics of all workers together, and those of the process that is asked. */
 import { statfs } from 'node:fs/promises';
-import { AdminError } from '../admin/api.ts';
+import { AdminError } from '../admin/error.ts';
 import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
 import type { LastAudit } from '../ledger/audits.ts';

@@ -1,5 +1,6 @@
 /** `gateway models`: the configured catalog with the source of every figure, whether a gateway runs or not. */
-import { type AdminConnection, AdminError } from '../admin/api.ts';
+import type { AdminConnection } from '../admin/client.ts';
+import { AdminError } from '../admin/error.ts';
 import { table } from '../cli/text.ts';
 import type { Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
@@ -36,7 +37,7 @@ async function storedLists({ connectAdmin }: ModelSourcesOptions): Promise<Model
   try {
     const connection = await connectAdmin();
     try {
-      return decodeModelLists((await connection.api.modelLists()).document);
+      return decodeModelLists((await connection.api.call('modelLists', {})).document);
     } finally {
       await connection.close();
     }

@@ -1,11 +1,10 @@
 /** `gateway requests` and `gateway top`. The log is read where it lies, whether a gateway runs or not. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AdminConnection } from '../admin/api.ts';
-import type { AdminClient } from '../admin/client.ts';
-import { type KeysOfAccount, Requests, type Search } from '../admin/requests.ts';
-import { NO_ACCOUNT } from '../admin/schema/keys.ts';
-import { RequestSearch } from '../admin/schema/requests.ts';
-import { validQuery } from '../admin/validate.ts';
+import type { AdminClient, AdminConnection } from '../admin/client.ts';
+import { validQuery } from '../admin/http/validate.ts';
+import { NO_ACCOUNT } from '../admin/keys/schema.ts';
+import { type KeysOfAccount, Requests, type Search } from '../admin/requests/requests.ts';
+import { RequestSearch } from '../admin/requests/schema.ts';
 import { type CommandArguments, UsageError } from '../cli/arguments.ts';
 import { type Frame, requestLine, requestsTable, runningText } from '../cli/requests-text.ts';
 import type { Settings } from '../config/config.ts';
@@ -37,8 +36,8 @@ function keysOfAccount(connectAdmin: () => Promise<AdminConnection>): KeysOfAcco
   return async (accountId, below) => {
     const { api, close } = await connectAdmin();
     try {
-      if (accountId !== null) await api.accounts.show(accountId);
-      const keys = await api.listKeys({ account: accountId ?? NO_ACCOUNT, below: below ? 'yes' : 'no' });
+      if (accountId !== null) await api.call('showAccount', { id: accountId });
+      const keys = await api.all('listKeys', { account: accountId ?? NO_ACCOUNT, below: below ? 'yes' : 'no' });
       return new Set(keys.map(({ id }) => id));
     } finally {
       await close();
@@ -117,7 +116,7 @@ function searchOf(flags: CommandArguments['flags']): Search {
 
 /** Redrawn every second until `signal`; once where the output is not a terminal, or as JSON. */
 export async function top(
-  client: Pick<AdminClient, 'runningRequests'>,
+  client: Pick<AdminClient, 'call'>,
   { switches }: CommandArguments,
   print: Print,
   terminal: boolean,
@@ -125,7 +124,7 @@ export async function top(
 ): Promise<void> {
   let before: Frame | null = null;
   while (!signal.aborted) {
-    const frame: Frame = { atMs: Date.now(), running: await client.runningRequests() };
+    const frame: Frame = { atMs: Date.now(), running: (await client.call('runningRequests', {})).data };
     if (switches.has('json')) {
       print(`${JSON.stringify(frame.running)}\n`);
       return;

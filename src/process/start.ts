@@ -1,14 +1,14 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
-import { AdminClient } from '../admin/client.ts';
+import { AdminClient, socketTransport } from '../admin/client.ts';
 import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
-import { Playground } from '../admin/playground.ts';
-import { Requests } from '../admin/requests.ts';
+import { publicOrigin } from '../admin/public-origin.ts';
+import { Requests } from '../admin/requests/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
 import { AdminService } from '../admin/service.ts';
 import { listenOnSocket, socketPath } from '../admin/socket.ts';
-import { publicOrigin } from '../admin/view.ts';
+import { Playground } from '../admin/state/playground.ts';
 import { Alerts } from '../alerts/alerts.ts';
 import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
@@ -182,7 +182,7 @@ export async function startGateway(
   parts.defer(() => audits.close());
   audits.start();
   // Its library is loaded only where it is used.
-  const oidc = settings.oidc && new (await import('../admin/oidc.ts')).OidcSignIn(settings.oidc, secret);
+  const oidc = settings.oidc && new (await import('../admin/operators/oidc.ts')).OidcSignIn(settings.oidc, secret);
   const gatewayOrigin = settings.publicUrl ?? origin;
   const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
   parts.defer(() => playground.close());
@@ -199,8 +199,13 @@ export async function startGateway(
       stopRequest: (requestId) => serving.stop(requestId),
       doctor: async (probes) => {
         const { checkAll } = await import('../doctor/doctor.ts');
-        const api = new AdminClient(socketPath(settings.dataDir));
-        return checkAll({ settings, env, probes, connectAdmin: async () => ({ api, close: async () => {} }) });
+        const api = new AdminClient(socketTransport(socketPath(settings.dataDir)));
+        return checkAll({
+          settings,
+          env,
+          probes,
+          connectAdmin: async () => ({ api, isRunning: true, close: async () => {} }),
+        });
       },
       testTarget: async (target) => {
         const { probeTarget } = await import('../doctor/probe-target.ts');

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { Random } from '../simulation/random.ts';
 import { type Charge, postgresCharges, sqliteCharges } from '../support/charges.ts';
 import { configFileIn } from '../support/gateway-environment.ts';

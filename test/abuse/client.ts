@@ -1,6 +1,6 @@
 /** Requests of an attacker, each on a connection of its own, and what comes back. */
 import { request } from 'node:http';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 
 export interface Answer {
   /** 0 where none came. */

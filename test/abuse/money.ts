@@ -1,5 +1,5 @@
 /** Text whose tokens are known without a tokenizer, and whether what went out of it was charged. */
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { isObject } from '../../src/lib/json.ts';
 import { events } from '../support/requests.ts';
 import { type Arena, PRICE } from './arena.ts';

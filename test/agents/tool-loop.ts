@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { inputTokens, totalTokens } from '../../src/core/usage.ts';
 import { auditClean } from '../support/requests.ts';
 import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';

@@ -1,7 +1,7 @@
 /** Who may call what: keys, their states, their origins, their scope, and how a credential is sent. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import { isKeyText, newKeyText } from '../../src/core/key.ts';
 import {

@@ -1,7 +1,7 @@
 /** A stream that its balance cannot carry any further is ended here, as its format ends at the length limit. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import { assertCut, cutGateway, dense, elasticRequest, FIRST_TOKENS, keyForOneSlice } from '../support/cut-gateway.ts';
 import { events } from '../support/requests.ts';

@@ -1,7 +1,7 @@
 /** Streams that share a balance: one that only other requests' holds keep from growing waits for them. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { assertCut, type CutGateway, cutGateway, dense, elasticRequest, FIRST_TOKENS } from '../support/cut-gateway.ts';
 import { faultyGateway } from '../support/faulty-gateway.ts';
 import { refusal, say, visit } from '../support/requests.ts';

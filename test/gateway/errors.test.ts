@@ -1,7 +1,7 @@
 /** What a client is told when something fails: statuses, codes, envelopes, advice and request ids. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { CONDITIONS, type Condition, GatewayError } from '../../src/core/conditions.ts';
 import { COMMON_STATUSES, ENDPOINTS, type Endpoint, type EndpointName } from '../../src/core/endpoints.ts';
 import { type Failure, failureOf } from '../../src/core/failure.ts';

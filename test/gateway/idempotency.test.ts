@@ -1,7 +1,7 @@
 /** The same Idempotency-Key again: one run, one charge, and an answer that says what became of the first try. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import {
   account,

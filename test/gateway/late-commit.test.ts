@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import type { FamilyName } from '../../src/observe/metrics/families.ts';
 import { type FaultyGateway, faultyGateway } from '../support/faulty-gateway.ts';
 import { ClientStream, errorOf } from '../support/scripted-gateway.ts';

@@ -1,7 +1,7 @@
 /** The cases of the public Open Responses compliance suite, and failures, against the whole gateway. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { isObject, type JsonObject } from '../../src/lib/json.ts';
 import { eventsOf } from '../support/documented.ts';
 import { assertEvents, assertResponse } from '../support/open-responses.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { accountWhen } from '../support/requests.ts';
 import { withGatedGateway } from '../support/started-gateway.ts';
 

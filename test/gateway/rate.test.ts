@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import { auditClean, bodyOf, errorReply, isAboutResponse, POSTS, refusal, say, visit } from '../support/requests.ts';
 import { startedGateway, withGateway } from '../support/started-gateway.ts';

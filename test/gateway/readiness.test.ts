@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { socketPath } from '../../src/admin/socket.ts';
 import { type GatewayProcess, gatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';

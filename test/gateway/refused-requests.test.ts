@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
 import {

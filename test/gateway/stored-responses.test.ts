@@ -1,7 +1,7 @@
 /** Responses that the gateway keeps: who can refer to them, for how long, and what a reference that fails comes to. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { auditClean, errorReply, refusal, usage, visit } from '../support/requests.ts';
 import { COUNTS_EXACTLY, call, startedGateway, withGateway } from '../support/started-gateway.ts';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Agent, fetch } from 'undici';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { ConfigError } from '../../src/config/problem.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
 import { certificateOfLocalhost } from '../support/certificate.ts';

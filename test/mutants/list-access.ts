@@ -16,12 +16,23 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'access: an account-admin loosens what an operator has set on a key',
-    edits: [['admin/subtree.ts', 'await this.#settings.requireKept(keyId, change);', '']],
+    edits: [['admin/accounts/subtree.ts', 'await this.#bounds.requireKept(keyId, change);', '']],
+    tests: [[ACCOUNT_ADMIN]],
+  },
+  {
+    name: 'access: what a path names is not looked up in the subtree of an account-admin',
+    edits: [
+      [
+        'admin/http/route.ts',
+        'if (accountAdmin !== undefined) await admin.requireReach(accountAdmin, Object(request.params));',
+        '',
+      ],
+    ],
     tests: [[ACCOUNT_ADMIN]],
   },
   {
     name: 'access: a move leads out of what an operator has suspended',
-    edits: [['admin/subtree.ts', 'if (kept.has(accountId) ||', 'if (accountId !== "" ||']],
+    edits: [['admin/accounts/subtree.ts', 'if (kept.has(accountId) ||', 'if (accountId !== "" ||']],
     tests: [[ACCOUNT_ADMIN]],
   },
   {

@@ -41,7 +41,7 @@ export async function appFixture(
   options: Partial<AdminServiceOptions & AdminAppOptions> = {},
 ): Promise<AppFixture> {
   const fixture = adminFixture(t, options);
-  const app = await adminApp(fixture.service, { secret: ADMIN_SECRET, ...options });
+  const app = await adminApp(fixture.adminService, { secret: ADMIN_SECRET, ...options });
   t.after(() => app.close());
   let made = 0;
   return {

@@ -18,6 +18,7 @@ import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { Operators } from '../../src/operators/operators.ts';
 import type { SqlEngine } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import { adminOf, type TestAdmin } from './admin-client.ts';
 import type { Asked } from './command-host.ts';
 import { emptyStore } from './empty-store.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -27,7 +28,10 @@ export const START_MS = Date.UTC(2026, 0, 15, 12);
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface AdminFixture {
-  readonly service: AdminService;
+  /** The operations, called through the routes. */
+  readonly service: TestAdmin;
+  /** What the routes stand on. */
+  readonly adminService: AdminService;
   readonly ledger: OwnedLedger;
   readonly operators: Operators;
   /** Moves as the test says. */
@@ -63,7 +67,7 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
   });
   let engine: SqlEngine | null = null;
   t.after(() => engine?.close());
-  const service = new AdminService({
+  const adminService = new AdminService({
     ledger,
     operators,
     alerts,
@@ -75,7 +79,7 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
     known: null,
     ...options,
   });
-  return { service, ledger, clock, operators };
+  return { service: adminOf(adminService), adminService, ledger, clock, operators };
 }
 
 /** Operators in a file of that folder. */

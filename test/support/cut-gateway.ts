@@ -3,7 +3,7 @@
  * `upstream-model` has a native target for each format, so that not even its name is edited; `via-FORMAT` has one target.
  */
 import assert from 'node:assert/strict';
-import type { CreatedKey } from '../../src/admin/api.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import { events } from './requests.ts';
 import { scriptedScene } from './scripted-gateway.ts';

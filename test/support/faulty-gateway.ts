@@ -1,4 +1,5 @@
 /** The serving part of the gateway, as it is started, on a store that the test can make fail. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +11,11 @@ import { NO_LOG } from '../../src/core/log.ts';
 import type { RequestObserver } from '../../src/core/request-record.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
-
 import { openEngine } from '../../src/ledger/sqlite/engine.ts';
 import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
 import { requestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
 import { type Serving, serve } from '../../src/process/serve.ts';
+import { adminOf, type TestAdmin } from './admin-client.ts';
 import { testOperators } from './admin-fixture.ts';
 import { FaultyStore } from './faulty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
@@ -24,7 +25,7 @@ export interface FaultyGateway extends AsyncDisposable {
   readonly store: FaultyStore;
   /** The file below the store. */
   readonly database: DatabaseSync;
-  readonly admin: AdminService;
+  readonly admin: TestAdmin;
   readonly dataDir: string;
   readonly metrics: Serving['metrics'];
 }
@@ -79,7 +80,7 @@ export async function faultyGateway(
     store,
     database,
     metrics: serving.metrics,
-    admin,
+    admin: adminOf(admin),
     dataDir,
     [Symbol.asyncDispose]: async () => {
       store.comeBack();

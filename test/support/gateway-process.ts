@@ -1,17 +1,18 @@
 /** The gateway as a process of its own, started as a user starts it, so that it can be killed. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
-import { AdminClient } from '../../src/admin/client.ts';
 import { socketPath } from '../../src/admin/socket.ts';
+import { adminAt, type TestAdmin } from './admin-client.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 
 const LAUNCHER = resolve(import.meta.dirname, '../../bin/gateway.mjs');
 
 export interface GatewayProcess {
   readonly origin: string;
-  readonly admin: AdminClient;
+  readonly admin: TestAdmin;
   readonly child: ChildProcess;
   /** Everything that it has written. */
   output(): string;
@@ -62,7 +63,7 @@ export async function gatewayProcess(
     child.stderr.on('data', read);
     void ended.then((code) => failed(new Error(`the gateway ended with ${code}: ${output}`)));
   });
-  const admin = new AdminClient(socketPath(dataDir));
+  const admin = adminAt(socketPath(dataDir));
   return {
     origin,
     admin,

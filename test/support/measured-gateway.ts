@@ -1,13 +1,14 @@
 /** The gateway in a process of its own, in front of one scripted provider, with its memory and handles open to a test. */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../src/admin/api.ts';
-import { AdminClient } from '../../src/admin/client.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { socketPath } from '../../src/admin/socket.ts';
+import { adminAt, type TestAdmin } from './admin-client.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 import { configText, secretOf } from './scripted-gateway.ts';
 import { ScriptedServer } from './upstreams/scripted.ts';
@@ -27,7 +28,7 @@ export type ChildReport = { readonly kind: 'listening' } | ({ readonly kind: 'me
 
 export class MeasuredGateway implements AsyncDisposable {
   readonly provider: ScriptedServer;
-  readonly admin: AdminClient;
+  readonly admin: TestAdmin;
   readonly #child: ChildProcess;
   readonly #folder: string;
 
@@ -35,7 +36,7 @@ export class MeasuredGateway implements AsyncDisposable {
     this.provider = provider;
     this.#child = child;
     this.#folder = folder;
-    this.admin = new AdminClient(socketPath(folder));
+    this.admin = adminAt(socketPath(folder));
   }
 
   static async start(): Promise<MeasuredGateway> {

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Ajv } from 'ajv';
-import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
+import type { CreatedKey, KeyView } from '../../src/admin/keys/schema.ts';
 import { ENDPOINTS, type EndpointName } from '../../src/core/endpoints.ts';
 import type { UsageSummary } from '../../src/endpoints/usage-schema.ts';
 import { ErrorA, ErrorB } from '../../src/wire/schema/error-envelopes.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { after } from 'node:test';
-import type { CreatedKey, KeyView } from '../../src/admin/api.ts';
+import type { CreatedKey, KeyView } from '../../src/admin/keys/schema.ts';
 import type { Format } from '../../src/core/endpoints.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
 import type { RequestObserver } from '../../src/core/request-record.ts';

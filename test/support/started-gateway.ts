@@ -1,18 +1,20 @@
 /** The real gateway, composed as `npm start` composes it, on free ports and a data folder of its own. */
+
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import type { AuditView, CreatedKey } from '../../src/admin/api.ts';
-import { AdminClient } from '../../src/admin/client.ts';
 import { storeFile } from '../../src/admin/data-folder.ts';
+import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { installationSecret } from '../../src/admin/secrets.ts';
 import { socketPath } from '../../src/admin/socket.ts';
+import type { AuditView } from '../../src/admin/state/schema.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Log, NO_LOG } from '../../src/core/log.ts';
 import type { RequestObserver } from '../../src/core/request-record.ts';
 import { startGateway } from '../../src/process/start.ts';
+import { adminAt, type TestAdmin } from './admin-client.ts';
 import { emptyStore } from './empty-store.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 import { type GatedUpstream, gatedUpstream } from './upstreams/gated.ts';
@@ -23,7 +25,7 @@ export const COUNTS_EXACTLY = 'limits: { count_wait: 300 }';
 export interface StartedGateway extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
-  readonly admin: AdminClient;
+  readonly admin: TestAdmin;
   readonly adminPort: number;
   /** What the start printed. */
   readonly printed: readonly string[];
@@ -65,7 +67,7 @@ export async function startedGateway(options: StartOptions = {}): Promise<Starte
   const print = (line: string): number => printed.push(line);
   const { log = NO_LOG, observers, terminal } = options;
   const running = await startGateway(readSettings(env), env, log, print, observers, terminal);
-  const admin = new AdminClient(socketPath(dataDir));
+  const admin = adminAt(socketPath(dataDir));
   let stopped = false;
   const stop = async (): Promise<void> => {
     if (!stopped) await running.close();

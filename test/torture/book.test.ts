@@ -1,7 +1,8 @@
 /** The torture's own judgement: each thing that must not happen is found where it has happened. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AccountView, CreatedKey, KeyView } from '../../src/admin/api.ts';
+import type { AccountView } from '../../src/admin/accounts/schema.ts';
+import type { CreatedKey, KeyView } from '../../src/admin/keys/schema.ts';
 import type { Charge } from '../support/charges.ts';
 import { type Account, type Call, levelViolations, newCall, rateViolation, violationsOf } from './book.ts';
 

@@ -1,5 +1,6 @@
 /** What the clients have seen, and what must follow from it for the ledger. */
-import type { AccountView, CreatedKey, KeyView } from '../../src/admin/api.ts';
+import type { AccountView } from '../../src/admin/accounts/schema.ts';
+import type { CreatedKey, KeyView } from '../../src/admin/keys/schema.ts';
 import type { Charge } from '../support/charges.ts';
 import { INPUT_NANOS, OUTPUT_NANOS } from './world.ts';
 

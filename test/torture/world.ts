@@ -1,7 +1,8 @@
 /** The gateways that are tortured, what they depend on, and what can happen to them. */
-import type { AdminClient } from '../../src/admin/client.ts';
+
 import type { ChaosProxy } from '../resilience/chaos/chaos-proxy.ts';
 import type { Random } from '../simulation/random.ts';
+import type { TestAdmin } from '../support/admin-client.ts';
 import type { Charge } from '../support/charges.ts';
 
 export interface Fault {
@@ -20,7 +21,7 @@ export interface World extends AsyncDisposable {
   /** Where a client asks now. */
   origin(client: number): string;
   /** Of a gateway that is alive; not during a fault. */
-  readonly admin: AdminClient;
+  readonly admin: TestAdmin;
   /** Read from the store itself, not through a gateway. */
   charges(keyIds: readonly string[]): Promise<readonly Charge[]>;
   /** Processes that ended without having been asked to, with what they said. */

@@ -11,7 +11,7 @@ export interface paths {
           /** @description The next_cursor of the page before. */
           cursor?: string;
           status?: 'active' | 'suspended' | 'closed';
-          /** @description The id of the account that they are directly below; none: only roots, to an account-admin its own account. */
+          /** @description The id of the account that they are directly below; none: only roots; for an account-admin, its own account. */
           parent?: string;
           /** @description yes: also accounts further down below `parent`. Default no. */
           below?: 'yes' | 'no';
@@ -80,7 +80,7 @@ export interface paths {
         };
       };
     };
-    /** Change the given fields; with If-Match, only where nobody has changed the account meanwhile */
+    /** Change the given fields; with If-Match, only if the account has not been changed in the meantime */
     patch: {
       parameters: {
         header?: {
@@ -113,7 +113,7 @@ export interface paths {
     };
   };
   '/admin/v1/accounts/{id}/corrections': {
-    /** Correct a balance: add credits, or take away what is free */
+    /** Correct a balance: add credits, or subtract credits that are not held */
     post: {
       parameters: {
         path: {
@@ -171,7 +171,7 @@ export interface paths {
     };
   };
   '/admin/v1/accounts/{id}/keys': {
-    /** Put a key under the account; one that paid for itself brings its balance to the root */
+    /** Move a key to the account; its own balance, if any, goes to the root */
     post: {
       parameters: {
         path: {
@@ -229,7 +229,7 @@ export interface paths {
     };
   };
   '/admin/v1/accounts/{id}/promotions': {
-    /** What is left of promotional credit, in the order in which it expires */
+    /** What is left of promotional credit, next to expire first */
     get: {
       parameters: {
         path: {
@@ -257,7 +257,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
-          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          /** @description A month in UTC. Without it, and without from and to: the last full month. */
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
@@ -404,7 +404,7 @@ export interface paths {
     };
   };
   '/admin/v1/alerts/deliveries': {
-    /** What became of each delivery, newest first; dead letters too */
+    /** Deliveries with their results, newest first, including those that were given up */
     get: {
       parameters: {
         query?: {
@@ -412,7 +412,7 @@ export interface paths {
           limit?: number;
           /** @description The next_cursor of the page before. */
           cursor?: string;
-          /** @description dead: tried for the last time; nobody has got it. */
+          /** @description dead: it was given up after the last attempt. */
           state?: 'pending' | 'delivered' | 'dead';
         };
       };
@@ -433,7 +433,7 @@ export interface paths {
     };
   };
   '/admin/v1/alerts/test': {
-    /** Send a test to every webhook and command of the config file, and say what became of it */
+    /** Send a test to every webhook and command of the config file, and report the results */
     post: {
       responses: {
         /** @description Default Response */
@@ -471,7 +471,7 @@ export interface paths {
     };
   };
   '/admin/v1/audit-trail': {
-    /** Who did what, newest first; refused actions too */
+    /** Who did what, newest first, including refused actions */
     get: {
       parameters: {
         query?: {
@@ -505,7 +505,7 @@ export interface paths {
     };
   };
   '/admin/v1/audit/last': {
-    /** What came of the last audit, and how often there is one */
+    /** The result of the last audit, and how often audits run */
     get: {
       responses: {
         /** @description Default Response */
@@ -581,7 +581,7 @@ export interface paths {
           account?: string;
           /** @description yes: also keys of the accounts below `account`. Default no. */
           below?: 'yes' | 'no';
-          /** @description What the label is, exactly. */
+          /** @description The exact label. */
           label?: string;
           /** @description A part of the label, the id or the beginning of a secret, in any case of letters. */
           search?: string;
@@ -674,7 +674,7 @@ export interface paths {
         };
       };
     };
-    /** Change the given fields; with If-Match, only where nobody has changed the key meanwhile */
+    /** Change the given fields; with If-Match, only if the key has not been changed in the meantime */
     patch: {
       parameters: {
         header?: {
@@ -707,7 +707,7 @@ export interface paths {
     };
   };
   '/admin/v1/keys/{id}/corrections': {
-    /** Correct a balance: add credits, or take away what is free */
+    /** Correct a balance: add credits, or subtract credits that are not held */
     post: {
       parameters: {
         path: {
@@ -765,7 +765,7 @@ export interface paths {
     };
   };
   '/admin/v1/keys/{id}/promotions': {
-    /** What is left of promotional credit, in the order in which it expires */
+    /** What is left of promotional credit, next to expire first */
     get: {
       parameters: {
         path: {
@@ -842,7 +842,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
-          /** @description A month in UTC. Without it, and without from and to: the last one that is over. */
+          /** @description A month in UTC. Without it, and without from and to: the last full month. */
           month?: string;
           /** @description The first day, in UTC. */
           from?: string;
@@ -902,7 +902,7 @@ export interface paths {
     };
   };
   '/admin/v1/model-lists': {
-    /** What providers said of their models when last asked */
+    /** The model lists that providers last gave */
     get: {
       responses: {
         /** @description Default Response */
@@ -1332,7 +1332,7 @@ export interface paths {
     };
   };
   '/admin/v1/requests/{id}': {
-    /** One request, and its story in plain words */
+    /** One request, with an explanation in plain words */
     get: {
       parameters: {
         path: {
@@ -1356,7 +1356,7 @@ export interface paths {
     };
   };
   '/admin/v1/requests/{id}/content': {
-    /** What was captured of a request, where its key is captured */
+    /** The captured content of a request */
     get: {
       parameters: {
         path: {
@@ -1380,7 +1380,7 @@ export interface paths {
     };
   };
   '/admin/v1/requests/{id}/refund': {
-    /** Give back what a request was charged, or a part of it, to whoever paid */
+    /** Refund what a request was charged, or a part of it, to whoever paid */
     post: {
       parameters: {
         path: {
@@ -1616,7 +1616,7 @@ export interface paths {
     };
   };
   '/admin/v1/sign-in': {
-    /** How one can sign in besides by a token */
+    /** Ways to sign in other than with a token */
     get: {
       responses: {
         /** @description Default Response */
@@ -1739,7 +1739,7 @@ export interface components {
       parent: string | null;
       promotional?: components['schemas']['Promotional'];
       reserved: number;
-      /** @description The account that pays; to an account-admin, its own. */
+      /** @description The account that pays; for an account-admin, its own. */
       root: string;
       /** @description What the root is called. */
       root_name: string;
@@ -1929,7 +1929,7 @@ export interface components {
       /** @description Grows with every entry. */
       number: number;
       /**
-       * @description unknown: the store failed, and what came of it has to be looked up.
+       * @description unknown: the store failed; look up whether the change was made.
        * @enum {unknown}
        */
       outcome: 'done' | 'refused' | 'unknown';
@@ -2195,7 +2195,7 @@ export interface components {
     };
     /** DoctorRun */
     DoctorRun: {
-      /** @description Whether to generate a token at each target, which costs money; false by default. */
+      /** @description Whether to generate a token at each target, which costs money. False by default. */
       probes?: boolean;
     };
     /**
@@ -2316,7 +2316,7 @@ export interface components {
     ImportedKeys: {
       /** @description In the order in which they were given; empty for a dry run. */
       data: components['schemas']['ImportedKey'][];
-      /** @description How many were made, or could be. */
+      /** @description How many were created, or could be. */
       keys: number;
       /** @enum {string} */
       object: 'list';
@@ -2362,7 +2362,7 @@ export interface components {
     };
     /** KeyImport */
     KeyImport: {
-      /** @description Only says whether they could be made. */
+      /** @description Only check whether they could be created. */
       dry_run?: boolean;
       /** @description Keys as for POST /keys; `account` may also be the external id of an account, and `key` the text of a key that clients have already. */
       keys: unknown[];
@@ -2426,7 +2426,7 @@ export interface components {
     };
     /** ModelState */
     ModelState: {
-      /** @description The model that it is a further id of. */
+      /** @description The model of which this is an alias. */
       alias_of: string | null;
       capabilities: {
         images: boolean;
@@ -2439,7 +2439,7 @@ export interface components {
         date: string | null;
         from: string;
         /**
-         * @description By the operator, by the provider, in published data, or a guess because nobody says.
+         * @description The operator, the provider, published data, or a guess where none of these says.
          * @enum {unknown}
          */
         source: 'configured' | 'listed' | 'published' | 'assumed';
@@ -2451,13 +2451,13 @@ export interface components {
       } | null;
       display_name: string | null;
       id: string;
-      /** @description What is charged for input, as a multiple of what the provider asks; null where that is nothing. */
+      /** @description What is charged for input, as a multiple of what the provider charges; null where the provider charges nothing. */
       markup: number | null;
       max_output_tokens: {
         date: string | null;
         from: string;
         /**
-         * @description By the operator, by the provider, in published data, or a guess because nobody says.
+         * @description The operator, the provider, published data, or a guess where none of these says.
          * @enum {unknown}
          */
         source: 'configured' | 'listed' | 'published' | 'assumed';
@@ -2469,7 +2469,7 @@ export interface components {
         date: string | null;
         from: string;
         /**
-         * @description By the operator, by the provider, in published data, or a guess because nobody says.
+         * @description The operator, the provider, published data, or a guess where none of these says.
          * @enum {unknown}
          */
         source: 'configured' | 'listed' | 'published' | 'assumed';
@@ -2693,9 +2693,9 @@ export interface components {
     /** Promotion */
     Promotion: {
       amount: number;
-      /** @description In the past where requests in flight still hold what is left. */
+      /** @description It can be in the past while requests in flight still hold what is left. */
       expires_at: string;
-      /** @description Of the entry that it was booked with. */
+      /** @description The id of its entry. */
       id: string;
       left: number;
     };
@@ -2719,7 +2719,7 @@ export interface components {
     ProviderState: {
       base_url: string;
       circuit_breaker: boolean;
-      /** @description Above 0 where every credential rests. */
+      /** @description Above 0 while every credential is cooling down. */
       cooling_ms: number;
       /** @description When the provider refused a credential last (401 or 403), since the start. */
       credential_refused_at: string | null;
@@ -2742,16 +2742,16 @@ export interface components {
     /** Refund */
     Refund: {
       amount: number;
-      /** @description Of the payer, after it. */
+      /** @description The balance of the payer afterwards. */
       balance: number;
       charged: number;
       entry_id: string;
       key: string;
       /** @enum {string} */
       object: 'refund';
-      /** @description Who paid and has it back: the key, or the root of its account. */
+      /** @description Who paid and gets it back: the key, or the root of its account. */
       payer: string;
-      /** @description By all refunds of the request together. */
+      /** @description The sum of all refunds of the request. */
       refunded: number;
       request_id: string;
     };
@@ -2846,7 +2846,7 @@ export interface components {
     };
     /** RequestContent */
     RequestContent: {
-      /** @description Whether one of them was longer than a mebibyte, and is not whole. */
+      /** @description Whether one of them was longer than a mebibyte and is truncated. */
       cut: boolean;
       /** Format: date-time */
       expires_at: string;
@@ -2957,7 +2957,7 @@ export interface components {
     };
     /** Statement */
     Statement: {
-      /** @description false: the time is not over, and more may come. */
+      /** @description false: the period is not over, and more may follow. */
       closed: boolean;
       closing_balance: string | null;
       entries: components['schemas']['StatementEntry'][];
@@ -2986,7 +2986,7 @@ export interface components {
         /** @description Reasoning included. */
         output_tokens: number;
         reasoning_tokens: number;
-        /** @description Those of the calls that have a usage record, which the tokens are of. Cancelled ones have none. */
+        /** @description Calls that have a usage record; the tokens are theirs. Cancelled calls have none. */
         recorded: number;
         /** @description The sum of the usage: opening_balance + entries - usage = closing_balance. */
         usage: string;
@@ -3010,7 +3010,7 @@ export interface components {
       id: string;
       /** @enum {unknown} */
       kind: 'purchase' | 'promotion' | 'refund' | 'correction' | 'expired' | 'transfer_out' | 'transfer_in';
-      /** @description The other side of a transfer; of what has expired, the promotion. */
+      /** @description The other side of a transfer, or the promotion that expired. */
       other: string | null;
       reason: string | null;
       /** @description The request that was refunded. */
@@ -3023,7 +3023,7 @@ export interface components {
     StatementPage: string;
     /** StatementUsage */
     StatementUsage: {
-      /** @description What they were charged. */
+      /** @description What was charged for them. */
       amount: string;
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
@@ -3038,7 +3038,7 @@ export interface components {
       /** @description Reasoning included. */
       output_tokens: number;
       reasoning_tokens: number;
-      /** @description Those of the calls that have a usage record, which the tokens are of. Cancelled ones have none. */
+      /** @description Calls that have a usage record; the tokens are theirs. Cancelled calls have none. */
       recorded: number;
     };
     /** StoppedRequest */
@@ -3053,13 +3053,13 @@ export interface components {
        * @enum {unknown}
        */
       circuit: 'closed' | 'open' | 'due';
-      /** @description How long it is still asked after the others. */
+      /** @description How long it is still tried after the others. */
       cooling_ms: number;
       first_byte_ms: {
         streamed: number | null;
         whole: number | null;
       };
-      /** @description Keys for which alone it is not called. */
+      /** @description Keys for which it is not called, although it is for others. */
       keys_with_open_circuit: number;
       /** @description The models of the catalog that it serves. */
       models: string[];
@@ -3084,7 +3084,7 @@ export interface components {
     };
     /** UsageFigures */
     UsageFigures: {
-      /** @description Those of the requests whose answer broke off. */
+      /** @description Requests whose answer broke off. */
       broken: number;
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
@@ -3111,11 +3111,11 @@ export interface components {
       } | null;
       /** @description Input that was neither read from a cache nor written to one. */
       input_tokens: number;
-      /** @description cost less provider_cost; null to an account-admin. */
+      /** @description cost minus provider_cost; null for an account-admin. */
       margin: number | null;
       /** @description Reasoning included. */
       output_tokens: number;
-      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      /** @description What the providers charge for them, in credits; null for an account-admin. */
       provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */
@@ -3142,7 +3142,7 @@ export interface components {
       account?: string | null;
       /** @description What the account is called now; with `account`. */
       account_name?: string | null;
-      /** @description Those of the requests whose answer broke off. */
+      /** @description Requests whose answer broke off. */
       broken: number;
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
@@ -3176,13 +3176,13 @@ export interface components {
       input_tokens: number;
       key?: string;
       label?: string | null;
-      /** @description cost less provider_cost; null to an account-admin. */
+      /** @description cost minus provider_cost; null for an account-admin. */
       margin: number | null;
       model?: string | null;
       /** @description Reasoning included. */
       output_tokens: number;
       provider?: string | null;
-      /** @description What the providers ask for them, in credits; null to an account-admin. */
+      /** @description What the providers charge for them, in credits; null for an account-admin. */
       provider_cost: number | null;
       reasoning_tokens: number;
       /** @description Requests that were answered, with a usage record. */

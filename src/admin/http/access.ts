@@ -10,7 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TrustedProxies } from '../../core/client-address.ts';
 import { builtInOwner, type Operators } from '../../operators/operators.ts';
 import type { Actor, Caller } from '../../operators/port.ts';
-import { AdminError } from '../api.ts';
+import { AdminError } from '../error.ts';
 import { isOfConsole } from './console.ts';
 import type { AdminApp } from './framework.ts';
 import { addSessions, endSession, requireCsrfToken, sessionOf } from './session.ts';

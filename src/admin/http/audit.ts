@@ -5,9 +5,9 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { Log } from '../../core/log.ts';
-import type { AdminError } from '../api.ts';
-import { withoutSecrets } from '../audit-trail.ts';
+import type { AdminError } from '../error.ts';
 import type { AdminService } from '../service.ts';
+import { withoutSecrets } from './audit-trail.ts';
 import type { AdminApp } from './framework.ts';
 
 declare module 'fastify' {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { contentSecurityPolicy } from '../../lib/content-security-policy.ts';
-import { AdminError } from '../api.ts';
 import { CONSOLE_BUILD, consoleIsBuilt, HOW_TO_BUILD } from '../console-build.ts';
+import { AdminError } from '../error.ts';
 import type { AdminApp } from './framework.ts';
 
 const PUBLIC = { config: { roles: 'public' }, schema: { hide: true } } as const;

@@ -1,8 +1,20 @@
 /** The one error envelope of the admin API. */
 import type { FastifyError } from 'fastify';
-import { AdminError, type AdminErrorCode } from '../api.ts';
-import type { ErrorEnvelope } from '../schema/error.ts';
-import type { View } from '../schema/view.ts';
+import { Type } from '../../lib/schema-builder.ts';
+import { AdminError, type AdminErrorCode } from '../error.ts';
+import type { View } from './view.ts';
+
+export const ErrorEnvelope = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: 'For programs: what kind of error this is.' }),
+      message: Type.String({ description: 'For people: what is wrong, and what is expected.' }),
+      field: Type.Union([Type.String(), Type.Null()], { description: 'The input field that is wrong.' }),
+      request_id: Type.String(),
+    }),
+  },
+  { title: 'Error' },
+);
 
 export const BODY_BYTES_MAX = 65_536;
 

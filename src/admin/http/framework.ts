@@ -12,10 +12,10 @@ import {
 import type { TSchema } from 'typebox';
 import { type Log, NO_LOG } from '../../core/log.ts';
 import { hasMoreValues } from '../../lib/json-values.ts';
-import { AdminError } from '../api.ts';
-import type { View } from '../schema/view.ts';
-import { type ObjectSchema, validBody, validQuery } from '../validate.ts';
+import { AdminError } from '../error.ts';
 import { asAdminError, BODY_BYTES_MAX, envelope, STATUS } from './errors.ts';
+import { type ObjectSchema, validBody, validQuery } from './validate.ts';
+import type { View } from './view.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

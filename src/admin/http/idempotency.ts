@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Log } from '../../core/log.ts';
 import type { Operators } from '../../operators/operators.ts';
-import { AdminError } from '../api.ts';
+import { AdminError } from '../error.ts';
 import type { AdminApp } from './framework.ts';
 
 declare module 'fastify' {

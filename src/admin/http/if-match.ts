@@ -1,7 +1,8 @@
 /** Nobody overwrites what somebody else has changed meanwhile: `ETag` on what is read, `If-Match` on what is changed (RFC 9110). */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
+import type { OtherVersion } from '../../ledger/port.ts';
 import { Type } from '../../lib/schema-builder.ts';
-import { AdminError } from '../api.ts';
+import { AdminError } from '../error.ts';
 import type { AdminApp } from './framework.ts';
 import { isSafe } from './roles.ts';
 
@@ -14,12 +15,6 @@ export const IfMatch = Type.Object({
     }),
   ),
 });
-
-/** The answer with the `ETag` of the version that it shows. */
-export function tagged<View extends { readonly version: number }>(reply: FastifyReply, view: View): View {
-  void reply.header('etag', `"${view.version}"`);
-  return view;
-}
 
 /** The version that `If-Match` names. */
 export function versionIn({ headers }: Pick<FastifyRequest, 'headers'>): number | undefined {
@@ -40,4 +35,12 @@ export function refuseUnknownPreconditions(app: AdminApp): void {
     if (routeOptions.schema?.headers === IfMatch) return;
     throw new AdminError('invalid_input', `${method} ${routeOptions.url} takes no If-Match: leave it out`);
   });
+}
+
+/** The refusal of a change that was made to an older version. */
+export function changedMeanwhile(what: string, { version }: OtherVersion): AdminError {
+  return new AdminError(
+    'precondition_failed',
+    `${what} has been changed meanwhile: it is at version ${version}; read it again`,
+  );
 }

@@ -1,8 +1,8 @@
 /** The OpenAPI document of the admin API, made from the schemas that its routes validate with. */
 import fastifySwagger from '@fastify/swagger';
-import { addRoutes } from '../routes/all.ts';
-import { ErrorEnvelope } from '../schema/error.ts';
 import type { AdminService } from '../service.ts';
+import { addRoutes } from './all-routes.ts';
+import { ErrorEnvelope } from './errors.ts';
 import { newApp } from './framework.ts';
 import type { RouteRoles } from './roles.ts';
 

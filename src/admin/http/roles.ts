@@ -8,6 +8,9 @@ import type { AdminApp } from './framework.ts';
 /** `public`: no credential is needed. */
 export type RouteRoles = readonly Role[] | 'public';
 
+/** A role that is for everything; what an account-admin may do is a column of its own. */
+export type OperatorRole = Exclude<Role, 'account-admin'>;
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly roles?: RouteRoles;
@@ -27,13 +30,10 @@ export interface DeclaredRoute {
 }
 
 /** Whoever has signed in. */
-export const ANYONE: RouteRoles = ['owner', 'operator', 'viewer', 'account-admin'];
-/** Also an account-admin, for its accounts and their keys: the service that acts for it has nothing else. */
-export const VIEWERS_AND_ACCOUNTS: RouteRoles = ANYONE;
-export const OPERATORS_AND_ACCOUNTS: RouteRoles = ['owner', 'operator', 'account-admin'];
-export const VIEWERS: RouteRoles = ['owner', 'operator', 'viewer'];
-export const OPERATORS: RouteRoles = ['owner', 'operator'];
-export const OWNERS: RouteRoles = ['owner'];
+export const ANYONE: readonly Role[] = ['owner', 'operator', 'viewer', 'account-admin'];
+export const VIEWERS: readonly OperatorRole[] = ['owner', 'operator', 'viewer'];
+export const OPERATORS: readonly OperatorRole[] = ['owner', 'operator'];
+export const OWNERS: readonly OperatorRole[] = ['owner'];
 
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 

@@ -1,6 +1,6 @@
 /** Tells a caller who asks for what is not there what there is. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AdminError } from '../api.ts';
+import { AdminError } from '../error.ts';
 import type { AdminApp } from './framework.ts';
 
 export class RouteTable {

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { NO_LOG } from '../../core/log.ts';
-import { AdminError } from '../api.ts';
+import { AdminError } from '../error.ts';
 import type { AdminService } from '../service.ts';
 import { closeServer } from '../socket.ts';
 import type { AdminAppOptions, TlsIdentity } from './app.ts';

@@ -1,6 +1,6 @@
 /** Runs the commands on the data itself. */
-import type { AdminConnection } from '../../admin/api.ts';
-import { auditView } from '../../admin/view.ts';
+import type { AdminConnection } from '../../admin/client.ts';
+import { auditView } from '../../admin/state/service.ts';
 import { type CommandArguments, readArguments, UsageError } from '../../cli/arguments.ts';
 import { BACKUP, INIT, MIGRATE, RESTORE, UPGRADE } from '../../cli/data-commands.ts';
 import { auditText, createdText } from '../../cli/text.ts';

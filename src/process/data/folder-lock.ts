@@ -1,6 +1,7 @@
 /** The lock of a data folder, for commands that must be alone with it. */
-import { AdminError } from '../../admin/api.ts';
+
 import { storeFile } from '../../admin/data-folder.ts';
+import { AdminError } from '../../admin/error.ts';
 import { StoreLockedError } from '../../ledger/errors.ts';
 import { takeLock } from '../../ledger/sqlite/database.ts';
 

@@ -2,13 +2,11 @@
 import { existsSync } from 'node:fs';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
-import {
-  type AccountView,
-  type AdminConnection,
-  AdminError,
-  type CreatedKey,
-  type IssuedTokenView,
-} from '../../admin/api.ts';
+import type { AccountView } from '../../admin/accounts/schema.ts';
+import type { AdminConnection } from '../../admin/client.ts';
+import { AdminError } from '../../admin/error.ts';
+import type { CreatedKey } from '../../admin/keys/schema.ts';
+import type { IssuedTokenView } from '../../admin/operators/schema.ts';
 import type { Settings } from '../../config/config.ts';
 import { KNOWN_HOSTS, type KnownHost } from '../../config/kinds.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -236,13 +234,16 @@ async function firstRecords(options: InitOptions): Promise<Pick<InitReport, 'key
   const connection = await options.connectAdmin();
   const { api } = connection;
   try {
-    const account = payer === null ? null : await api.accounts.create({ name: payer });
-    if (account !== null && credit !== null) await api.accounts.addCredit(account.id, { amount: credit });
+    const account = payer === null ? null : await api.call('createAccount', { body: { name: payer } });
+    if (account !== null && credit !== null)
+      await api.call('addAccountCredit', { id: account.id, body: { amount: credit } });
     const pays = account === null ? { credit } : { account: account.id };
-    const key = credit === null ? null : await api.createKey({ mode: 'credit', label: 'first key', ...pays });
-    const taken = name === null || (await api.operators.list()).some((operator) => operator.name === name);
-    const operator = taken ? null : await api.operators.create({ name, role: 'owner' });
-    return { key, account: account && (await api.accounts.show(account.id)), operator };
+    const key =
+      credit === null ? null : await api.call('createKey', { body: { mode: 'credit', label: 'first key', ...pays } });
+    const taken =
+      name === null || (await api.call('listOperators', {})).data.some((operator) => operator.name === name);
+    const operator = taken ? null : await api.call('createOperator', { body: { name, role: 'owner' } });
+    return { key, account: account && (await api.call('showAccount', { id: account.id })), operator };
   } finally {
     await connection.close();
   }

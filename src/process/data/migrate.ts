@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AdminError } from '../../admin/api.ts';
 import { ensureDataDir, operatorsFile, storeFile } from '../../admin/data-folder.ts';
+import { AdminError } from '../../admin/error.ts';
 import { INSTALLATION_FILE, installationSecret, storedInstallationSecret } from '../../admin/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import { createLedger } from '../../ledger/ledger.ts';

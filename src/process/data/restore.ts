@@ -4,8 +4,8 @@ import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { AdminError } from '../../admin/api.ts';
 import { ensureDataDir, operatorsFile, storeFile } from '../../admin/data-folder.ts';
+import { AdminError } from '../../admin/error.ts';
 import { INSTALLATION_FILE, storedInstallationSecret } from '../../admin/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import type { AuditReport } from '../../ledger/port.ts';

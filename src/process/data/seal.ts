@@ -1,5 +1,5 @@
 /** The encryption of backups: the age format, which the `age` command reads too. */
-import { AdminError } from '../../admin/api.ts';
+import { AdminError } from '../../admin/error.ts';
 import { type Environment, readVariable } from '../../config/secrets.ts';
 import { SettingError } from '../../config/settings.ts';
 

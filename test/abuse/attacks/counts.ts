@@ -1,6 +1,6 @@
 /** One key keeps the exact counter busy with prompts that take it long, while other keys need it for prompts of an ordinary size. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { SPEECH } from '../../support/upstreams/spoken.ts';
 import { type Arena, MODEL } from '../arena.ts';
 import { type Answer, errorCode, send } from '../client.ts';

@@ -1,5 +1,5 @@
 /** Bodies of millions of tiny values, up to the largest body that is taken, from keys with and without credit. */
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { type Arena, MODEL } from '../arena.ts';
 import { errorCode, send } from '../client.ts';
 import { type Attack, summed } from '../trial.ts';

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
-import type { AuditTrailEntryView } from '../../../src/admin/api.ts';
+import type { AuditTrailEntryView } from '../../../src/admin/operators/audit-trail-schema.ts';
 import { type Ended, runCommand } from '../../support/admin-fixture.ts';
 import { call, type StartedGateway, startedGateway, withGateway } from '../../support/started-gateway.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

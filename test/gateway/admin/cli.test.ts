@@ -3,18 +3,17 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import type { AnswerOf } from '../../../src/admin/client.ts';
+import { storeFile } from '../../../src/admin/data-folder.ts';
+import type { CreatedKey, KeyView } from '../../../src/admin/keys/schema.ts';
 import type {
-  AuditTrailPageView,
-  AuditView,
-  CreatedKey,
   IssuedTokenView,
-  KeyView,
   ListedOperatorView,
   OperatorView,
   SignInLinkView,
-} from '../../../src/admin/api.ts';
-import { storeFile } from '../../../src/admin/data-folder.ts';
+} from '../../../src/admin/operators/schema.ts';
 import { socketPath } from '../../../src/admin/socket.ts';
+import type { AuditView } from '../../../src/admin/state/schema.ts';
 import { ALL_COMMANDS } from '../../../src/cli/commands.ts';
 import { keyDigest } from '../../../src/core/key.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
@@ -373,7 +372,7 @@ describe('operators by command', () => {
     assert.equal((await commandJson<OperatorView>(data, 'operators', 'revoke', 'ann')).status, 'revoked');
     const refused = await command(data, 'operators', 'revoke', 'owner');
     assert.deepEqual([refused.code, /the built-in owner cannot be revoked/.test(refused.stderr)], [1, true]);
-    const page = await commandJson<AuditTrailPageView>(data, 'audit-trail', '--limit', '10');
+    const page = await commandJson<AnswerOf<'auditTrail'>>(data, 'audit-trail', '--limit', '10');
     assert.deepEqual(
       page.data.map(({ action, outcome, actor }) => [action, outcome, actor?.name, actor?.via]),
       [

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
-import type { KeyView } from '../../../src/admin/api.ts';
+import type { KeyView } from '../../../src/admin/keys/schema.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 

@@ -1,7 +1,8 @@
 /** Keys of accounts through a started gateway: what they spend of, what refuses them, and what they are told. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AccountView, CreatedKey } from '../../../src/admin/api.ts';
+import type { AccountView } from '../../../src/admin/accounts/schema.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { refusal, say, usage } from '../../support/requests.ts';
 import { withGatedGateway } from '../../support/started-gateway.ts';
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { accountWhen, auditClean } from '../../support/requests.ts';
 import { ask, ClientStream, withScene } from '../../support/scripted-gateway.ts';
 import { SPEECH, spoken } from '../../support/upstreams/spoken.ts';

@@ -1,7 +1,7 @@
 /** What an elastic hold carries, and that what the client has seen is charged in full as far as the balance goes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { settled, streamed, withScene } from '../../support/scripted-gateway.ts';
 import { SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 

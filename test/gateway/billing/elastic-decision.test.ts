@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { ClientStream, settled } from '../../support/scripted-gateway.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';

@@ -1,7 +1,7 @@
 /** Output that cannot be seen: held by the time that a model can have produced it in, and charged by time where nobody reports it. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { assertCut, type CutGateway, cutGateway, elasticRequest, FIRST_TOKENS } from '../../support/cut-gateway.ts';
 import { ClientStream, settled } from '../../support/scripted-gateway.ts';
 import type { StartedGateway } from '../../support/started-gateway.ts';

@@ -1,7 +1,7 @@
 /** What a request holds before it starts, and what is said when the balance does not cover it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { periodEndMs } from '../../../src/core/period.ts';
 import {
   account,

@@ -1,7 +1,7 @@
 /** Tokens per minute, parallel requests, the largest output, models and client addresses, of keys and of accounts. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { auditClean, refusal, say, visit } from '../../support/requests.ts';
 import { withGatedGateway } from '../../support/started-gateway.ts';
 

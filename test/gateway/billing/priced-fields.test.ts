@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { accountWhen } from '../../support/requests.ts';
 import { ask, ClientStream, errorOf, withScene } from '../../support/scripted-gateway.ts';

@@ -1,7 +1,7 @@
 /** Refunds and promotional credit, as the holder of a key sees them through a started gateway. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { say, usage } from '../../support/requests.ts';
 import { withGatedGateway } from '../../support/started-gateway.ts';
 

@@ -1,7 +1,7 @@
 /** The tier that an answer was served at, where the request left it open or the provider chose another. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { accountWhen } from '../../support/requests.ts';
 import { ask, withScene } from '../../support/scripted-gateway.ts';

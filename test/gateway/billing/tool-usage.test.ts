@@ -1,7 +1,7 @@
 /** What OpenAI says it bills for hosted tools counts instead of the output items that show them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { accountWhen } from '../../support/requests.ts';
 import { ask, withScene } from '../../support/scripted-gateway.ts';
 import { SPEECH, spoken } from '../../support/upstreams/spoken.ts';

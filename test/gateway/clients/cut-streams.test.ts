@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { cutGateway, dense, elasticRequest, FIRST_TOKENS, keyForOneSlice } from '../../support/cut-gateway.ts';
 import { settled } from '../../support/scripted-gateway.ts';

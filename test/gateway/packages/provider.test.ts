@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { isObject } from '../../../src/lib/json.ts';
 import { ask, errorOf, type ScriptedGateway, secretOf, settled } from '../../support/scripted-gateway.ts';
 import { call as request } from '../../support/started-gateway.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { adminFetch } from '../../support/admin-fetch.ts';
 import { command } from '../../support/admin-fixture.ts';
 import { ask, ClientStream, type ScriptedGateway, scriptedGateway } from '../../support/scripted-gateway.ts';

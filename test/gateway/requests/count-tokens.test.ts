@@ -1,7 +1,7 @@
 /** What a provider is asked for a count of tokens, as the operator sees it: the record, the log, the metrics and the story. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import type { AttemptRecord, RequestRecord } from '../../../src/core/request-record.ts';
 import { commandJson } from '../../support/admin-fixture.ts';

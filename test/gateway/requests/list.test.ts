@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AdminApi, CreatedKey } from '../../../src/admin/api.ts';
-import { readSearch } from '../../../src/admin/requests.ts';
+import { AdminClient } from '../../../src/admin/client.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
+import { readSearch } from '../../../src/admin/requests/requests.ts';
 import type { CommandArguments } from '../../../src/cli/arguments.ts';
 import { requestLine } from '../../../src/cli/requests-text.ts';
 import { readSettings } from '../../../src/config/settings.ts';
@@ -44,7 +45,7 @@ function given(flags: Record<string, string>, ...switches: string[]): CommandArg
   return { operands: [], flags, switches: new Set(switches) };
 }
 
-const connectAdmin = async () => ({ api: scripted.gateway.admin, close: async () => {} });
+const connectAdmin = async () => ({ api: scripted.gateway.admin, isRunning: true, close: async () => {} });
 
 async function list(flags: Record<string, string>, ...switches: string[]): Promise<string> {
   const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
@@ -156,11 +157,14 @@ describe('gateway requests list', () => {
     const others = await found({ account: 'none' });
     assert.ok(others.includes(ids[0] ?? '') && !others.includes(id));
     const asked: object[] = [];
-    const listKeys = (filters: object = {}) => {
-      asked.push(filters);
-      return admin.listKeys(filters);
-    };
-    const connect = async () => ({ api: { listKeys } as AdminApi, close: async () => {} });
+    class Watched extends AdminClient {
+      override all: AdminClient['all'] = (name, filters = {}) => {
+        asked.push(filters);
+        return admin.all(name, filters);
+      };
+    }
+    const api = new Watched({ name: 'nowhere', send: () => assert.fail('nothing else is asked for') });
+    const connect = async () => ({ api, isRunning: true, close: async () => {} });
     const settings = readSettings({ GATEWAY_DATA: scripted.gateway.dataDir });
     await listRequests(settings, given({ account: 'none' }), () => {}, new AbortController().signal, connect);
     assert.deepEqual(asked, [{ account: 'none', below: 'yes' }], 'no more keys are read than are wanted');

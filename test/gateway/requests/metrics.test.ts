@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { KeyView } from '../../../src/admin/api.ts';
+import type { KeyView } from '../../../src/admin/keys/schema.ts';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { Scrape, scrapeOf } from '../../support/scrape.ts';

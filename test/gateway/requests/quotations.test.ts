@@ -1,7 +1,7 @@
 /** What is kept of a request quotes nothing of its conversation, wherever that comes from, and is a few lines at most. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import type { RequestRecord } from '../../../src/core/request-record.ts';

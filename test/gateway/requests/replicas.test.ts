@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import type { CommandArguments } from '../../../src/cli/arguments.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { listRequests, showRequest } from '../../../src/process/requests.ts';
@@ -30,7 +30,7 @@ test('every gateway and every worker writes to it, and every one of them can be 
   const ids: string[] = [];
   for (let i = 0; i < 6; i++) ids.push(await chat(key, i % 2 === 0 ? one.origin : two.origin));
   const settings = readSettings({ DATABASE_URL });
-  const connectAdmin = async () => ({ api: one.admin, close: async () => {} });
+  const connectAdmin = async () => ({ api: one.admin, isRunning: true, close: async () => {} });
   const flags = { key: key.id };
   const given: CommandArguments = { operands: [], flags, switches: new Set(['json']) };
   let seen: string[] = [];

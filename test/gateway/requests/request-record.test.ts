@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import type { RequestRecord } from '../../../src/core/request-record.ts';

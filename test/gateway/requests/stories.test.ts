@@ -1,7 +1,7 @@
 /** Every kind of failed request, explained by `gateway requests show` from its id alone: one golden text each. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { AttemptRecord, type RequestRecord, type RunningRequest } from '../../../src/core/request-record.ts';
 import { explain } from '../../../src/observe/explain.ts';
 import { entryOf } from '../../../src/observe/request-log/entry.ts';

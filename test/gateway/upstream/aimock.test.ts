@@ -4,7 +4,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { LLMock } from '@copilotkit/aimock';
 import OpenAI from 'openai';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { ask, assertUncharged, configText, errorOf, settled } from '../../support/scripted-gateway.ts';
 import { type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { CJK, PROSE } from '../../../bench/counter-samples.ts';
-import type { CreatedKey, KeyView } from '../../../src/admin/api.ts';
+import type { CreatedKey, KeyView } from '../../../src/admin/keys/schema.ts';
 import type { Format } from '../../../src/core/endpoints.ts';
 import { events, say } from '../../support/requests.ts';
 import { ClientStream, settled, withScene } from '../../support/scripted-gateway.ts';

@@ -1,7 +1,7 @@
 /** What a provider is asked to store, and what becomes of reasoning that only it can read. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { ask, type ScriptedGateway, scriptedGateway, settled } from '../../support/scripted-gateway.ts';
 import { call } from '../../support/started-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';

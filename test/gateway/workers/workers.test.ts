@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { bodyOf, refusal, say, usage, visit } from '../../support/requests.ts';

@@ -1,8 +1,10 @@
 /** Clients under load, each request with a key of its own, so that what it was charged can be compared exactly. */
+
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AuditView, CreatedKey, KeyView } from '../../../src/admin/api.ts';
-import type { AdminClient } from '../../../src/admin/client.ts';
+import type { CreatedKey, KeyView } from '../../../src/admin/keys/schema.ts';
+import type { AuditView } from '../../../src/admin/state/schema.ts';
+import type { TestAdmin } from '../../support/admin-client.ts';
 
 export const MODEL = 'far/alpha';
 /** 1 and 4 USD per million tokens: nanos per token. */
@@ -49,7 +51,7 @@ export interface Job {
 }
 
 /** Every third key belongs to a tree of accounts of its own jobs, at one of its levels; the others pay for themselves. */
-export async function newJobs(admin: AdminClient, count: number): Promise<readonly Job[]> {
+export async function newJobs(admin: TestAdmin, count: number): Promise<readonly Job[]> {
   const root = await admin.accounts.create({ name: 'root' });
   await admin.accounts.addCredit(root.id, { amount: String(Number(CREDIT) * count) });
   const team = await admin.accounts.create({ name: 'team', parent: root.id, credit_cap: '1/day' });
@@ -155,7 +157,7 @@ function completeUsage(job: Job, text: string): ChatUsage | null {
  * When everything has come to its end: the audit is clean, every answer that a client saw complete is charged exactly
  * once, and no other request is charged more than it could have cost.
  */
-export async function assertBooks(admin: AdminClient, jobs: readonly Job[]): Promise<{ readonly complete: number }> {
+export async function assertBooks(admin: TestAdmin, jobs: readonly Job[]): Promise<{ readonly complete: number }> {
   const audit = await settledAudit(admin);
   assert.deepEqual(audit.findings, []);
   const views = new Map((await admin.listKeys()).map((view) => [view.id, view]));
@@ -184,7 +186,7 @@ export async function assertBooks(admin: AdminClient, jobs: readonly Job[]): Pro
 
 /** Each account has used what the keys at and below it have used, and nothing is held anywhere. */
 async function assertLevels(
-  admin: AdminClient,
+  admin: TestAdmin,
   jobs: readonly Job[],
   views: ReadonlyMap<string, KeyView>,
 ): Promise<void> {
@@ -202,7 +204,7 @@ async function assertLevels(
 }
 
 /** The audit once no hold is live any more. */
-async function settledAudit(admin: AdminClient): Promise<AuditView> {
+async function settledAudit(admin: TestAdmin): Promise<AuditView> {
   let audit = await admin.audit();
   for (const deadlineMs = Date.now() + 180_000; audit.live_holds > 0 && Date.now() < deadlineMs; await delay(100)) {
     audit = await admin.audit();
@@ -211,7 +213,7 @@ async function settledAudit(admin: AdminClient): Promise<AuditView> {
   return audit;
 }
 
-export async function keyWhen(admin: AdminClient, keyId: string, wanted: (view: KeyView) => boolean): Promise<KeyView> {
+export async function keyWhen(admin: TestAdmin, keyId: string, wanted: (view: KeyView) => boolean): Promise<KeyView> {
   for (const deadlineMs = Date.now() + 180_000; Date.now() < deadlineMs; await delay(50)) {
     const view = await admin.showKey(keyId);
     if (wanted(view)) return view;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreatedKey, KeyView } from '../../../src/admin/api.ts';
+import type { CreatedKey, KeyView } from '../../../src/admin/keys/schema.ts';
 import { type FaultyGateway, faultyGateway } from '../../support/faulty-gateway.ts';
 import { GENERATIONS, type GenerationName, refusal, visit } from '../../support/requests.ts';
 import { type Gated, type GatedUpstream, gatedUpstream } from '../../support/upstreams/gated.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'undici';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { RequestLogFile, requestLogFile } from '../../../src/observe/request-log/sqlite/file.ts';
 import { openFileReader } from '../../../src/observe/request-log/sqlite/file-reader.ts';
 import { configFileIn } from '../../support/gateway-environment.ts';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { before, test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { gatewayProcess } from '../../support/gateway-process.ts';
 import { call } from '../../support/started-gateway.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import type { CreatedKey } from '../../../src/admin/api.ts';
+import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { MeasuredGateway, type Measurement } from '../../support/measured-gateway.ts';
 import { ClientStream } from '../../support/scripted-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';

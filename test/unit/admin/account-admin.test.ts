@@ -1,8 +1,8 @@
 /** What an account-admin reaches: every route that is open to it, with what belongs to its subtree and with what does not. */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { Requests } from '../../../src/admin/requests.ts';
-import type { RunningGatewayState } from '../../../src/admin/service.ts';
+import { Requests } from '../../../src/admin/requests/requests.ts';
+import type { RunningGatewayState } from '../../../src/admin/state/service.ts';
 import type { RunningRequest } from '../../../src/core/request-record.ts';
 import type { RequestEntry } from '../../../src/observe/request-log/entry.ts';
 import type { RequestLogReader } from '../../../src/observe/request-log/store.ts';

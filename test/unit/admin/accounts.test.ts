@@ -1,7 +1,7 @@
 /** Accounts as an operator makes and changes them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AdminError } from '../../../src/admin/api.ts';
+import { AdminError } from '../../../src/admin/error.ts';
 import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';

@@ -19,7 +19,7 @@ async function served(t: TestContext, built: boolean) {
     writeFileSync(join(folder, 'assets', 'app-1.js'), 'plain');
     writeFileSync(join(folder, 'assets', 'app-1.js.br'), 'compressed');
   }
-  const app = await adminApp(adminFixture(t).service, { secret: SECRET, consoleBuild: folder });
+  const app = await adminApp(adminFixture(t).adminService, { secret: SECRET, consoleBuild: folder });
   t.after(() => app.close());
   return (url: string, headers: Record<string, string> = { accept: 'text/html' }) => app.inject({ url, headers });
 }

@@ -3,11 +3,12 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writ
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { AdminClient, NotRunningError } from '../../../src/admin/client.ts';
+import { NotRunningError } from '../../../src/admin/client.ts';
 import { storeFile } from '../../../src/admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../../../src/admin/http/server.ts';
 import { adminSecret, installationSecret } from '../../../src/admin/secrets.ts';
 import { listenOnSocket, requirePrivateFolder, socketPath } from '../../../src/admin/socket.ts';
+import { adminAt } from '../../support/admin-client.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -59,15 +60,15 @@ describe('the socket', () => {
   });
 
   test('serves its own user without a secret, and is gone when closed', async (t) => {
-    const { service } = adminFixture(t);
+    const { adminService } = adminFixture(t);
     const long = join(temporaryFolder(), 'x'.repeat(120));
     mkdirSync(long);
     for (const folder of [temporaryFolder(), long]) {
-      const listener = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
+      const listener = await listenOnSocket(new AdminServer(adminService, { secret: null }).server, folder);
       assert.equal(listener.path, socketPath(folder));
       assert.equal(statSync(listener.path).mode & 0o777, 0o600);
       requirePrivateFolder(listener.path, folder);
-      const client = new AdminClient(listener.path);
+      const client = adminAt(listener.path);
       assert.equal((await client.health(PATIENCE_MS)).pid, process.pid);
       await listener.close();
       assert.equal(existsSync(listener.path), false);
@@ -76,20 +77,20 @@ describe('the socket', () => {
   });
 
   test('replaces what a dead process left, and closing never removes a successor', async (t) => {
-    const { service } = adminFixture(t);
+    const { adminService } = adminFixture(t);
     const folder = temporaryFolder();
     writeFileSync(socketPath(folder), 'left behind');
-    await assert.rejects(new AdminClient(socketPath(folder)).health(PATIENCE_MS), NotRunningError);
-    const first = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
-    const second = await listenOnSocket(new AdminServer(service, { secret: null }).server, folder);
+    await assert.rejects(adminAt(socketPath(folder)).health(PATIENCE_MS), NotRunningError);
+    const first = await listenOnSocket(new AdminServer(adminService, { secret: null }).server, folder);
+    const second = await listenOnSocket(new AdminServer(adminService, { secret: null }).server, folder);
     await first.close();
-    assert.equal((await new AdminClient(second.path).health(PATIENCE_MS)).ok, true);
+    assert.equal((await adminAt(second.path).health(PATIENCE_MS)).ok, true);
     await second.close();
   });
 
   test('a face without a secret serves nobody over TCP', async (t) => {
-    const { service } = adminFixture(t);
-    const { server } = new AdminServer(service, { secret: null });
+    const { adminService } = adminFixture(t);
+    const { server } = new AdminServer(adminService, { secret: null });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     t.after(() => server.close());
     const address = server.address();
@@ -101,14 +102,14 @@ describe('the socket', () => {
     const folder = temporaryFolder();
     const listener = await listenOnSocket(createServer(), folder);
     t.after(() => listener.close());
-    await assert.rejects(new AdminClient(listener.path).health(50), /does not answer/);
+    await assert.rejects(adminAt(listener.path).health(50), /does not answer/);
   });
 });
 
 test('a taken admin port is an error, not a second listener', async (t) => {
-  const { service } = adminFixture(t);
+  const { adminService } = adminFixture(t);
   const options = { secret: 's'.repeat(32), host: '127.0.0.1' };
-  const first = await listenOnPort(service, { ...options, port: 0 });
+  const first = await listenOnPort(adminService, { ...options, port: 0 });
   t.after(() => first.close());
-  await assert.rejects(listenOnPort(service, { ...options, port: first.port }), { code: 'EADDRINUSE' });
+  await assert.rejects(listenOnPort(adminService, { ...options, port: first.port }), { code: 'EADDRINUSE' });
 });

@@ -30,7 +30,7 @@ async function adminPort(
 ): Promise<AdminPortFixture> {
   const fixture = adminFixture(t, options);
   const own = { secret: ADMIN_SECRET, host: '127.0.0.1', port: 0, hosts, metricsToken };
-  const listener = await listenOnPort(fixture.service, own);
+  const listener = await listenOnPort(fixture.adminService, own);
   t.after(() => listener.close());
   const { port } = listener;
   return { ...fixture, port, send: (...call) => send(port, ...call) };
@@ -100,7 +100,7 @@ describe('the admin port', () => {
   });
 
   test('is never open without its secret', async (t) => {
-    const { send, service } = await adminPort(t);
+    const { send, service, adminService } = await adminPort(t);
     const wrong = [
       '',
       'Bearer',
@@ -118,7 +118,7 @@ describe('the admin port', () => {
     }
     assert.equal((await send('POST', '/admin/v1/keys', { mode: 'credit' }, { authorization: 'Bearer x' })).status, 401);
     assert.deepEqual(await service.listKeys(), []);
-    await assert.rejects(listenOnPort(service, { secret: '', host: '127.0.0.1', port: 0 }), /must not be empty/);
+    await assert.rejects(listenOnPort(adminService, { secret: '', host: '127.0.0.1', port: 0 }), /must not be empty/);
   });
 
   test('is not to be had by a page that rebinds its name, or from another origin', async (t) => {

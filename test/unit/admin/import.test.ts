@@ -1,12 +1,12 @@
 /** Keys from CSV, exports, and what other gateways' configurations become. */
+
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { AdminError } from '../../../src/admin/api.ts';
-import type { AdminService } from '../../../src/admin/service.ts';
+import { AdminError } from '../../../src/admin/error.ts';
 import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { IMPORTERS } from '../../../src/cli/importer-shapes.ts';
@@ -16,11 +16,12 @@ import { NO_LISTS } from '../../../src/config/model-lists.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { digestOfKey, newKeyText } from '../../../src/core/key.ts';
 import { appFixture } from '../../support/admin-app.ts';
+import type { TestAdmin } from '../../support/admin-client.ts';
 import { adminFixture, SECRET } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { CHANNELS, LITELLM, TOKENS, USERS } from './import-data.ts';
 
-async function run(service: AdminService, ...line: string[]) {
+async function run(service: TestAdmin, ...line: string[]) {
   const command = findCommand(COMMANDS, line);
   return command.run(service, readArguments(command, line));
 }

@@ -1,12 +1,13 @@
 /** Refunds, corrections and promotional credit as an operator books them. */
+
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AdminError, type AdminErrorCode } from '../../../src/admin/api.ts';
-import type { AdminService } from '../../../src/admin/service.ts';
+import { AdminError, type AdminErrorCode } from '../../../src/admin/error.ts';
 import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import type { OwnedLedger } from '../../../src/ledger/ledger.ts';
 import { appFixture } from '../../support/admin-app.ts';
+import type { TestAdmin } from '../../support/admin-client.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 
 function refusedWith(code: AdminErrorCode, message: RegExp) {
@@ -24,7 +25,7 @@ async function charge(ledger: OwnedLedger, keyId: string, id: string, amount: bi
   await ledger.settle({ ...settled, noReplyReason: 'charged_incomplete' });
 }
 
-async function run(service: AdminService, ...line: string[]): Promise<string> {
+async function run(service: TestAdmin, ...line: string[]): Promise<string> {
   const command = findCommand(COMMANDS, line);
   return (await command.run(service, readArguments(command, line))).text;
 }

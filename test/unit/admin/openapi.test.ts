@@ -30,13 +30,13 @@ const SECRET = 'admin-secret-for-tests-0123456789abcdef';
 const JSON_TYPE = 'application/json';
 
 async function served(t: Parameters<typeof adminFixture>[0]) {
-  const { service } = adminFixture(t, {
+  const { adminService } = adminFixture(t, {
     refreshModelLists: async () => ({
       asked: [{ provider: 'a', models: 2 }],
       failed: [{ provider: 'b', reason: 'x' }],
     }),
   });
-  const app = await adminApp(service, { secret: SECRET });
+  const app = await adminApp(adminService, { secret: SECRET });
   t.after(() => app.close());
   const send = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, body?: object) => {
     const answer = await app.inject({

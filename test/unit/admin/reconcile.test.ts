@@ -1,15 +1,16 @@
 /** A provider's exports against the usage records: what differs, by day and model. */
+
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { AdminError } from '../../../src/admin/api.ts';
-import type { AdminService } from '../../../src/admin/service.ts';
+import { AdminError } from '../../../src/admin/error.ts';
 import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import type { TokenCounts } from '../../../src/core/usage.ts';
 import { parseCsv } from '../../../src/import/csv-file.ts';
 import { reconcile } from '../../../src/import/reconcile.ts';
+import type { TestAdmin } from '../../support/admin-client.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -163,7 +164,7 @@ describe('gateway reconcile', () => {
   });
 });
 
-async function runCommand(service: AdminService, ...line: string[]) {
+async function runCommand(service: TestAdmin, ...line: string[]) {
   const command = findCommand(COMMANDS, line);
   return command.run(service, readArguments(command, line));
 }

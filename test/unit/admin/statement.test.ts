@@ -1,13 +1,14 @@
 /** Statements as an operator reads them: as text, CSV and a page, all with the same figures. */
+
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { AdminError } from '../../../src/admin/api.ts';
-import type { AdminService } from '../../../src/admin/service.ts';
+import { AdminError } from '../../../src/admin/error.ts';
 import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { parseCredits } from '../../../src/core/money.ts';
 import { usageRecord } from '../../contract/fixtures.ts';
 import { ADMIN_SECRET, appFixture, HOST } from '../../support/admin-app.ts';
+import type { TestAdmin } from '../../support/admin-client.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 
 const EVIL = '=HYPERLINK("http://evil")<script>';
@@ -16,7 +17,7 @@ function nanos(text: string): bigint {
   return text.startsWith('-') ? -parseCredits(text.slice(1)) : parseCredits(text);
 }
 
-async function run(service: AdminService, ...line: string[]): Promise<string> {
+async function run(service: TestAdmin, ...line: string[]): Promise<string> {
   const command = findCommand(COMMANDS, line);
   return (await command.run(service, readArguments(command, line))).text;
 }

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { AdminError, type UsageView } from '../../../src/admin/api.ts';
-import { readUsageQuery } from '../../../src/admin/usage-query.ts';
+import { AdminError } from '../../../src/admin/error.ts';
+import { validQuery } from '../../../src/admin/http/validate.ts';
+import { readUsageQuery } from '../../../src/admin/usage/query.ts';
+import type { UsageView } from '../../../src/admin/usage/schema.ts';
+import { UsageParameters } from '../../../src/admin/usage/schema.ts';
 import { usageCsv, usageTable } from '../../../src/cli/usage-text.ts';
 import { DAY_MS, HOUR_MS } from '../../../src/core/time.ts';
 import { admitRequest, settleRequest, usageRecord } from '../../contract/fixtures.ts';
@@ -22,7 +25,7 @@ async function spend(
 
 function refused(input: object, pattern: RegExp): void {
   assert.throws(
-    () => readUsageQuery(input, START_MS),
+    () => readUsageQuery(validQuery(UsageParameters, input), START_MS),
     (error: unknown) => {
       assert(error instanceof AdminError, String(error));
       assert.equal(error.code, 'invalid_input');

@@ -1,0 +1,83 @@
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
+import { route } from '../http/route.ts';
+import { CreditBody } from '../keys/schema.ts';
+import {
+  Account,
+  AccountChangeBody,
+  AccountKeyBody,
+  AccountList,
+  AccountMoveBody,
+  AccountQuery,
+  NewAccountBody,
+} from './schema.ts';
+
+export const ACCOUNT_ROUTES = {
+  createAccount: route({
+    at: 'POST /accounts',
+    roles: OPERATORS,
+    accountAdmin: 'own',
+    action: 'account.create',
+    summary: 'Create an account',
+    body: NewAccountBody,
+    status: 201,
+    answer: Account,
+    handle: (admin, { body }) => admin.accounts.create(body),
+  }),
+  listAccounts: route({
+    at: 'GET /accounts',
+    roles: VIEWERS,
+    accountAdmin: 'own',
+    summary: 'Accounts, oldest first',
+    query: AccountQuery,
+    answer: AccountList,
+    handle: (admin, { query }) => admin.accounts.find(query),
+  }),
+  showAccount: route({
+    at: 'GET /accounts/:id',
+    roles: VIEWERS,
+    accountAdmin: 'account',
+    summary: 'One account with its sums',
+    answer: Account,
+    handle: (admin, { id }) => admin.accounts.show(id),
+  }),
+  changeAccount: route({
+    at: 'PATCH /accounts/:id',
+    roles: OPERATORS,
+    accountAdmin: 'account',
+    action: 'account.change',
+    summary: 'Change the given fields; with If-Match, only if the account has not been changed in the meantime',
+    ifMatch: true,
+    body: AccountChangeBody,
+    answer: Account,
+    handle: (admin, { id, body, version }) => admin.accounts.change(id, body, version),
+  }),
+  moveAccount: route({
+    at: 'POST /accounts/:id/move',
+    roles: OPERATORS,
+    accountAdmin: 'account',
+    action: 'account.move',
+    summary: 'Move an account below another one of the same root',
+    body: AccountMoveBody,
+    answer: Account,
+    handle: (admin, { id, body }) => admin.accounts.move(id, body),
+  }),
+  addAccountCredit: route({
+    at: 'POST /accounts/:id/credit',
+    roles: OPERATORS,
+    action: 'account.credit',
+    summary: 'Add credit to a root',
+    body: CreditBody,
+    answer: Account,
+    handle: (admin, { id, body }) => admin.accounts.addCredit(id, body),
+  }),
+  addAccountKey: route({
+    at: 'POST /accounts/:id/keys',
+    roles: OPERATORS,
+    accountAdmin: 'account',
+    action: 'account.key',
+    summary: 'Move a key to the account; its own balance, if any, goes to the root',
+    body: AccountKeyBody,
+    answer: Account,
+    handle: (admin, { id, body }) => admin.accounts.addKey(id, body),
+  }),
+};

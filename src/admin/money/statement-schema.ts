@@ -1,0 +1,97 @@
+/** Statements as the API takes and gives them. Amounts are texts of decimal credits, which add up exactly. */
+import { Type } from '../../lib/schema-builder.ts';
+import type { View } from '../http/view.ts';
+import { tokenFields } from '../usage/schema.ts';
+
+const Day = { expected: 'a day like 2026-10-01 (UTC)' };
+
+export const StatementQuery = Type.Object(
+  {
+    month: Type.Optional(
+      Type.String({
+        pattern: '^\\d{4}-(0[1-9]|1[0-2])$',
+        expected: 'a month like 2026-10',
+        description: 'A month in UTC. Without it, and without from and to: the last full month.',
+      }),
+    ),
+    from: Type.Optional(Type.String({ ...Day, description: 'The first day, in UTC.' })),
+    to: Type.Optional(Type.String({ ...Day, description: 'The first day after the period, in UTC.' })),
+    format: Type.Optional(Type.Enum(['json', 'csv', 'html'], { description: 'Default json.' })),
+  },
+  { additionalProperties: false },
+);
+
+const Amount = (description: string) => Type.String({ description });
+const text = Type.Union([Type.String(), Type.Null()]);
+
+const StatementEntry = Type.Object(
+  {
+    at: Type.String(),
+    kind: Type.Enum(['purchase', 'promotion', 'refund', 'correction', 'expired', 'transfer_out', 'transfer_in']),
+    id: Type.String(),
+    amount: Amount('What it adds to the balance, with its sign.'),
+    reason: text,
+    actor: Type.Union([Type.String(), Type.Null()], { description: 'The operator who booked it.' }),
+    request_id: Type.Union([Type.String(), Type.Null()], { description: 'The request that was refunded.' }),
+    expires_at: Type.Union([Type.String(), Type.Null()], { description: 'Of promotional credit.' }),
+    other: Type.Union([Type.String(), Type.Null()], {
+      description: 'The other side of a transfer, or the promotion that expired.',
+    }),
+  },
+  { title: 'StatementEntry' },
+);
+
+const tokens = {
+  recorded: Type.Integer({
+    description: 'Calls that have a usage record; the tokens are theirs. Cancelled calls have none.',
+  }),
+  ...tokenFields,
+};
+
+const StatementUsage = Type.Object(
+  {
+    key: Type.String(),
+    model: Type.Union([Type.String(), Type.Null()], { description: 'Null where nothing is known of the calls.' }),
+    charges: Type.Integer({ description: 'Calls that were charged, cancelled ones too.' }),
+    amount: Amount('What was charged for them.'),
+    ...tokens,
+  },
+  { title: 'StatementUsage' },
+);
+
+export const Statement = Type.Object(
+  {
+    object: Type.Literal('statement'),
+    id: Type.String({ description: 'Of the account or the key.' }),
+    of: Type.Enum(['key', 'root', 'account']),
+    name: Type.Union([Type.String(), Type.Null()], { description: 'The name or label that it has today.' }),
+    from: Type.String(),
+    to: Type.String({ description: 'The first day after the period.' }),
+    closed: Type.Boolean({ description: 'false: the period is not over, and more may follow.' }),
+    opening_balance: Type.Union([Type.String(), Type.Null()], {
+      description: 'In credits; null for an account below a root, which has no balance of its own.',
+    }),
+    closing_balance: text,
+    entries: Type.Array(StatementEntry),
+    usage: Type.Array(StatementUsage),
+    totals: Type.Object({
+      entries: Amount('The sum of the entries.'),
+      usage: Amount('The sum of the usage: opening_balance + entries - usage = closing_balance.'),
+      charges: Type.Integer(),
+      ...tokens,
+    }),
+  },
+  { title: 'Statement' },
+);
+
+export const StatementCsv = Type.String({
+  title: 'StatementCsv',
+  description: 'Lines of opening balance, entries, usage and closing balance, for `format=csv`.',
+});
+
+export const StatementPage = Type.String({
+  title: 'StatementPage',
+  description: 'The statement as a page to print, for `format=html`.',
+});
+
+export type StatementView = View<typeof Statement>;

@@ -1,0 +1,266 @@
+/** The operators' part of the admin API, on the store of operators. */
+
+import type { Clock } from '../../core/clock.ts';
+import { DAY_MS } from '../../core/time.ts';
+import type { IssuedSecret, Operators } from '../../operators/operators.ts';
+import type { AuditTrailEntry } from '../../operators/port.ts';
+import { BUILT_IN_OWNER, type Credential, type Operator, type Role } from '../../operators/port.ts';
+import { AdminError } from '../error.ts';
+import type { AuditTrail } from '../http/audit-trail.ts';
+import { readTime } from '../http/time.ts';
+import { invalid, type ObjectSchema, unexpected } from '../http/validate.ts';
+import type { View } from '../http/view.ts';
+import { type AuditTrailEntryView, type AuditTrailPage, AuditTrailQuery } from './audit-trail-schema.ts';
+import type { IssuedTokenView, ListedOperatorView, OperatorView, SignInLinkView } from './schema.ts';
+import { NewOperatorBody, NewTokenBody, type OperatorChangeBody } from './schema.ts';
+
+export interface OperatorServiceOptions {
+  readonly operators: Operators;
+  readonly clock: Clock;
+  /** Where the console is reached, e.g. `http://127.0.0.1:8081`. */
+  consoleOrigin(): string;
+  /** An account-admin is bound to an account that exists. */
+  accountExists(id: string): Promise<boolean>;
+  readonly trail: AuditTrail;
+}
+
+const TOKEN_MS = 90 * DAY_MS;
+const TOKEN_MS_MAX = 366 * DAY_MS;
+
+export class OperatorService {
+  readonly #options: OperatorServiceOptions;
+
+  constructor(options: OperatorServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(): Promise<readonly ListedOperatorView[]> {
+    return (await this.#options.operators.list()).map(listedView);
+  }
+
+  async show(id: string): Promise<OperatorView> {
+    const operator = await this.#operator(id);
+    const tokens = await this.#options.operators.tokens(id);
+    const nowMs = this.#options.clock.nowMs();
+    return { ...listedView(operator), tokens: tokens.map((token) => tokenView(token, nowMs)) };
+  }
+
+  /** With a first token. */
+  create({ name, role, account_id, expires_at }: View<typeof NewOperatorBody>): Promise<IssuedTokenView> {
+    const { operators, trail } = this.#options;
+    const change = {
+      action: 'operator.create',
+      target: null,
+      after: ({ operator }: IssuedTokenView) => operator,
+      made: ({ operator }: IssuedTokenView) => operator.id,
+    };
+    return trail.change(change, async () => {
+      const expiresAtMs = this.#expiry(NewOperatorBody, expires_at);
+      const operator = await operators.create({ name, role, accountId: await this.#account(role, account_id) });
+      if (operator === null) throw new AdminError('refused', `there is an operator ${JSON.stringify(name)} already`);
+      return issuedView(operator, await operators.issueToken(operator.id, expiresAtMs, null));
+    });
+  }
+
+  change(id: string, { role, account_id }: View<typeof OperatorChangeBody>): Promise<OperatorView> {
+    const change = {
+      action: 'operator.change',
+      target: id,
+      before: () => this.show(id),
+      after: (view: OperatorView) => view,
+    };
+    return this.#options.trail.change(change, async () => {
+      await this.#changeable(id);
+      await this.#options.operators.changeRole(id, role, await this.#account(role, account_id));
+      return this.show(id);
+    });
+  }
+
+  /** Ends its tokens and sessions too. */
+  revoke(id: string): Promise<OperatorView> {
+    const change = {
+      action: 'operator.revoke',
+      target: id,
+      before: () => this.show(id),
+      after: (view: OperatorView) => view,
+    };
+    return this.#options.trail.change(change, async () => {
+      await this.#changeable(id);
+      await this.#options.operators.revoke(id);
+      return this.show(id);
+    });
+  }
+
+  addToken(id: string, { expires_at, label }: View<typeof NewTokenBody>): Promise<IssuedTokenView> {
+    const { operators, trail } = this.#options;
+    const change = {
+      action: 'operator.token.create',
+      target: id,
+      after: ({ token_id, expires_at }: IssuedTokenView) => ({ token_id, expires_at }),
+    };
+    return trail.change(change, async () => {
+      const operator = await this.#active(id);
+      const expiresAtMs = this.#expiry(NewTokenBody, expires_at);
+      return issuedView(operator, await operators.issueToken(id, expiresAtMs, label?.toWellFormed() ?? null));
+    });
+  }
+
+  revokeToken(id: string, tokenId: string): Promise<OperatorView> {
+    const { operators, trail } = this.#options;
+    return trail.change({ action: 'operator.token.revoke', target: id, after: () => ({ tokenId }) }, async () => {
+      await this.#operator(id);
+      if (await operators.revokeToken(id, tokenId)) return this.show(id);
+      throw new AdminError('refused', `operator ${id} has no token ${JSON.stringify(tokenId)} that can be revoked`);
+    });
+  }
+
+  /** A link that signs in at the console, once. */
+  link(id: string): Promise<SignInLinkView> {
+    const { operators, trail } = this.#options;
+    const change = {
+      action: 'operator.link',
+      target: id,
+      after: ({ expires_at }: SignInLinkView) => ({ expires_at }),
+    };
+    return trail.change(change, async () => {
+      await this.#active(id);
+      const { text, credential } = await operators.issueSignIn(id);
+      return { url: `${this.#options.consoleOrigin()}/#token=${text}`, expires_at: isoTime(credential.expiresAtMs) };
+    });
+  }
+
+  /** Newest first. */
+  async auditTrail(query: View<typeof AuditTrailQuery>): Promise<View<typeof AuditTrailPage>> {
+    const { limit = 50, cursor, actor, action, target, outcome, since, until } = query;
+    // One more than asked for, to know whether there is a next page.
+    const found = await this.#options.operators.auditTrail({
+      limit: limit + 1,
+      before: cursor === undefined ? undefined : Number(cursor),
+      actorId: actor,
+      action,
+      target,
+      outcome,
+      sinceMs: trailTime('since', since),
+      untilMs: trailTime('until', until),
+    });
+    const page = found.slice(0, limit);
+    const next = found.length > page.length ? (page.at(-1)?.number ?? null) : null;
+    return {
+      object: 'list',
+      data: page.map(auditTrailEntryView),
+      next_cursor: next === null ? null : String(next),
+    };
+  }
+
+  async #account(role: Role, given: string | null | undefined): Promise<string | null> {
+    const accountId = accountOf(role, given);
+    if (accountId === null || (await this.#options.accountExists(accountId))) return accountId;
+    throw new AdminError(
+      'unknown_account',
+      `account_id ${JSON.stringify(accountId)} does not exist: list the accounts with "gateway accounts list"`,
+      { field: 'account_id' },
+    );
+  }
+
+  async #operator(id: string): Promise<Operator> {
+    const operator = await this.#options.operators.find(id);
+    if (operator !== null) return operator;
+    throw new AdminError(
+      'unknown_operator',
+      `operator ${JSON.stringify(id)} does not exist: list them with "gateway operators list"`,
+    );
+  }
+
+  async #active(id: string): Promise<Operator> {
+    const operator = await this.#operator(id);
+    if (operator.revokedAtMs === null) return operator;
+    throw new AdminError('refused', `operator ${operator.name} is revoked, which is final: create another one`);
+  }
+
+  async #changeable(id: string): Promise<void> {
+    await this.#active(id);
+    if (id !== BUILT_IN_OWNER) return;
+    throw new AdminError(
+      'refused',
+      'the built-in owner cannot be revoked: whoever has the admin secret is the owner (delete admin.secret and restart for a new one)',
+    );
+  }
+
+  #expiry(schema: ObjectSchema, value: string | undefined): number {
+    const nowMs = this.#options.clock.nowMs();
+    if (value === undefined) return nowMs + TOKEN_MS;
+    const atMs = readTime(value);
+    if (atMs === null || atMs > nowMs + TOKEN_MS_MAX) throw unexpected(schema, 'expires_at', value);
+    if (atMs <= nowMs) throw invalid('expires_at', `is ${JSON.stringify(value)}: must be in the future`);
+    return atMs;
+  }
+}
+
+function trailTime(field: 'since' | 'until', value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const atMs = readTime(value);
+  if (atMs === null) throw unexpected(AuditTrailQuery, field, value);
+  return atMs;
+}
+
+function accountOf(role: Role, accountId: string | null | undefined): string | null {
+  if (role !== 'account-admin') {
+    if (accountId === undefined || accountId === null) return null;
+    throw invalid('account_id', `belongs to the role account-admin; ${role} has all accounts`);
+  }
+  if (accountId === undefined || accountId === null) {
+    throw invalid('account_id', 'is missing: an account-admin has one account and what is below it');
+  }
+  return accountId;
+}
+
+function listedView({ id, name, role, accountId, createdAtMs, revokedAtMs }: Operator): ListedOperatorView {
+  const built_in = id === BUILT_IN_OWNER;
+  const status = revokedAtMs === null ? 'active' : 'revoked';
+  return {
+    id,
+    name,
+    role,
+    account_id: accountId,
+    status,
+    built_in,
+    created_at: built_in ? null : isoTime(createdAtMs),
+  };
+}
+
+function tokenView({ id, label, createdAtMs, expiresAtMs, endedAtMs }: Credential, nowMs: number) {
+  const status: 'active' | 'expired' | 'revoked' =
+    endedAtMs !== null ? 'revoked' : expiresAtMs <= nowMs ? 'expired' : 'active';
+  return { id, label, status, created_at: isoTime(createdAtMs), expires_at: isoTime(expiresAtMs) };
+}
+
+function issuedView(operator: Operator, { text, credential }: IssuedSecret): IssuedTokenView {
+  return {
+    token: text,
+    token_id: credential.id,
+    expires_at: isoTime(credential.expiresAtMs),
+    operator: listedView(operator),
+  };
+}
+
+function isoTime(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
+
+function auditTrailEntryView(entry: AuditTrailEntry): AuditTrailEntryView {
+  const { actor, from } = entry;
+  return {
+    number: entry.number,
+    at: new Date(entry.atMs).toISOString(),
+    actor: actor && { id: actor.id, name: actor.name, role: actor.role, via: actor.via },
+    action: entry.action,
+    target: entry.target,
+    outcome: entry.outcome,
+    reason: entry.reason,
+    before: entry.before === null ? null : JSON.parse(entry.before),
+    after: entry.after === null ? null : JSON.parse(entry.after),
+    address: from.address,
+    user_agent: from.userAgent,
+    request_id: from.requestId,
+  };
+}

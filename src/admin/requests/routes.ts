@@ -1,0 +1,57 @@
+import { OPERATORS, VIEWERS } from '../http/roles.ts';
+import { route } from '../http/route.ts';
+import {
+  RequestContent,
+  RequestExplanation,
+  RequestList,
+  RequestSearch,
+  RunningRequestList,
+  StoppedRequest,
+} from './schema.ts';
+
+export const REQUEST_ROUTES = {
+  listRequests: route({
+    at: 'GET /requests',
+    roles: VIEWERS,
+    accountAdmin: 'own',
+    summary: 'Requests of the log, newest first',
+    query: RequestSearch,
+    answer: RequestList,
+    handle: (admin, { query }) => admin.requests.list(query, Date.now()),
+  }),
+  runningRequests: route({
+    at: 'GET /requests/running',
+    roles: VIEWERS,
+    accountAdmin: 'own',
+    summary: 'Requests that run now, with what they hold',
+    answer: RunningRequestList,
+    handle: async (admin) => ({ object: 'list' as const, data: await admin.requests.running() }),
+  }),
+  stopRequest: route({
+    at: 'DELETE /requests/running/:id',
+    roles: OPERATORS,
+    accountAdmin: 'own',
+    action: 'request.stop',
+    summary: 'Stop a running request; what was produced is billed',
+    answer: StoppedRequest,
+    handle: (admin, { id }) => admin.stopRequest(id),
+  }),
+  requestContent: route({
+    at: 'GET /requests/:id/content',
+    roles: OPERATORS,
+    action: 'request.content',
+    summary: 'The captured content of a request',
+    answer: RequestContent,
+    // Who read what somebody asked and was answered is kept, as who turned its capture on.
+    handle: (admin, { id }) =>
+      admin.trail.change({ action: 'request.content', target: id }, () => admin.requests.content(id)),
+  }),
+  showRequest: route({
+    at: 'GET /requests/:id',
+    roles: VIEWERS,
+    accountAdmin: 'own',
+    summary: 'One request, with an explanation in plain words',
+    answer: RequestExplanation,
+    handle: (admin, { id }) => admin.requests.show(id),
+  }),
+};

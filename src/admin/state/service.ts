@@ -1,0 +1,131 @@
+/** What a gateway says of itself, and what it can be asked to check or to try. */
+
+import { MODEL_LISTS_DOCUMENT } from '../../config/model-lists.ts';
+import { HOUR_MS } from '../../core/time.ts';
+import type { Audits } from '../../ledger/audits.ts';
+import type { AuditReport, LedgerAdmin } from '../../ledger/port.ts';
+import { AdminError } from '../error.ts';
+import type { AuditTrail } from '../http/audit-trail.ts';
+import type { View } from '../http/view.ts';
+import type { Playground } from './playground.ts';
+import type {
+  AuditView,
+  DoctorBody,
+  DoctorReportView,
+  LastAuditView,
+  ModelLists,
+  ModelListsRefresh,
+  ModelStateView,
+  ProviderStateView,
+  TargetTestBody,
+  TargetTestView,
+} from './schema.ts';
+
+export interface StateOptions {
+  /** Absent where no gateway is running. */
+  readonly gateway?: RunningGatewayState;
+  /** Absent where no gateway is running. */
+  readonly playground?: Playground;
+  /** Without it what came of an audit is not kept. */
+  readonly audits?: Audits;
+  /** Whether the running gateway takes requests; absent where none runs. */
+  ready?(): Promise<boolean>;
+  /** The metrics of the running gateway, as Prometheus reads them; absent where none runs. */
+  metrics?(): Promise<string>;
+  /** Asks the providers for their model lists and stores them. */
+  refreshModelLists?(): Promise<View<typeof ModelListsRefresh>>;
+}
+
+/** What only a running gateway can say of itself, or do. */
+export interface RunningGatewayState {
+  settings(): Readonly<Record<string, unknown>>;
+  inspect(): Promise<{
+    readonly models: readonly ModelStateView[];
+    readonly providers: readonly ProviderStateView[];
+    readonly policy: Readonly<Record<string, unknown>>;
+  }>;
+  /** False where no request with this id is running. */
+  stopRequest(requestId: string): Promise<boolean>;
+  doctor(probes: boolean): Promise<DoctorReportView>;
+  testTarget(target: View<typeof TargetTestBody>): Promise<TargetTestView>;
+}
+
+export class StateService {
+  readonly #options: StateOptions;
+  readonly #ledger: Pick<LedgerAdmin, 'audit' | 'getDocument'>;
+  readonly #trail: AuditTrail;
+
+  constructor(options: StateOptions, ledger: Pick<LedgerAdmin, 'audit' | 'getDocument'>, trail: AuditTrail) {
+    this.#options = options;
+    this.#ledger = ledger;
+    this.#trail = trail;
+  }
+
+  get gateway(): RunningGatewayState {
+    return running(this.#options.gateway);
+  }
+
+  get playground(): Playground {
+    return running(this.#options.playground);
+  }
+
+  doctor({ probes = false }: View<typeof DoctorBody>): Promise<DoctorReportView> {
+    const after = ({ ok }: DoctorReportView) => ({ ok, probes });
+    return this.#trail.change({ action: 'doctor.run', target: null, after }, () => this.gateway.doctor(probes));
+  }
+
+  testTarget(target: View<typeof TargetTestBody>): Promise<TargetTestView> {
+    const change = {
+      action: 'target.test',
+      target: target.model,
+      after: (result: TargetTestView) => ({ ...target, ...result }),
+    };
+    return this.#trail.change<TargetTestView>(change, () => this.gateway.testTarget(target));
+  }
+
+  /** Whether requests should be sent to this gateway. */
+  async ready(): Promise<boolean> {
+    return (await this.#options.ready?.()) ?? false;
+  }
+
+  async metrics(): Promise<string> {
+    const { metrics } = this.#options;
+    if (metrics === undefined) throw new AdminError('unavailable', 'there are no metrics without a running gateway');
+    return metrics();
+  }
+
+  async modelLists(): Promise<View<typeof ModelLists>> {
+    const document = await this.#ledger.getDocument(MODEL_LISTS_DOCUMENT);
+    return { object: 'model_lists', document: document?.value ?? null };
+  }
+
+  async refreshModelLists(): Promise<View<typeof ModelListsRefresh>> {
+    const { refreshModelLists } = this.#options;
+    if (refreshModelLists === undefined) throw new AdminError('unavailable', 'providers cannot be asked from here');
+    return this.#trail.change({ action: 'model_lists.refresh', target: null }, () => refreshModelLists());
+  }
+
+  async audit(): Promise<AuditView> {
+    const { audits } = this.#options;
+    return auditView(await (audits === undefined ? this.#ledger.audit() : audits.run()));
+  }
+
+  async lastAudit(): Promise<LastAuditView> {
+    const { audits } = this.#options;
+    const last = (await audits?.read()) ?? null;
+    const everyMs = audits?.everyMs ?? null;
+    return {
+      every_hours: everyMs === null ? null : everyMs / HOUR_MS,
+      last: last && { at: new Date(last.atMs).toISOString(), ...auditView(last), finding_count: last.findingCount },
+    };
+  }
+}
+
+function running<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new AdminError('unavailable', 'no gateway is running here');
+  return part;
+}
+
+export function auditView({ ok, keys, entries, liveHolds, flagged, findings }: AuditReport): AuditView {
+  return { ok, keys, entries, live_holds: liveHolds, flagged, findings };
+}
