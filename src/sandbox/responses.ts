@@ -1,12 +1,5 @@
 import { type Answer, type Part, partText } from './answer.ts';
-import {
-  type Dialect,
-  outputTokens,
-  type Reply,
-  reasoningTokens,
-  type StreamEvent,
-  writeFormatAFailure,
-} from './dialect.ts';
+import { type Dialect, type Reply, type StreamEvent, writeFormatAFailure } from './dialect.ts';
 import { field, isObject, type JsonObject, objectsIn } from './json.ts';
 import {
   BadRequest,
@@ -15,9 +8,9 @@ import {
   lastInput,
   lastUserText,
   limitIn,
-  type Prompt,
+  type Question,
+  readAnswerSchema,
   readToolChoice,
-  requireModel,
   TOKENS_PER_MESSAGE,
   type Tool,
   textOf,
@@ -33,19 +26,14 @@ export const responses: Dialect = {
   requestIdHeader: 'x-request-id',
 };
 
-function read(body: JsonObject): Prompt {
-  const model = requireModel(body);
+function read(body: JsonObject): Question {
   if (typeof body.input !== 'string' && !Array.isArray(body.input)) {
     throw new BadRequest('input: a string or an array is required', 'input');
   }
   const items = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : objectsIn(body.input);
   const last = lastInput(items);
   const format = field(body.text, 'format');
-  const formatType = field(format, 'type');
   return {
-    body,
-    model,
-    stream: body.stream === true,
     userText: lastUserText(items),
     toolResult: isToolOutput(last) ? textOf(last?.output) : undefined,
     tools: objectsIn(body.tools).flatMap(readTool),
@@ -54,12 +42,7 @@ function read(body: JsonObject): Prompt {
     outputLimit: limitIn(body, 'max_output_tokens'),
     stops: [],
     answerCount: 1,
-    answerSchema:
-      formatType === 'json_schema'
-        ? (field(format, 'schema') ?? {})
-        : formatType === 'json_object'
-          ? { const: { simulated: true } }
-          : undefined,
+    answerSchema: readAnswerSchema(format, format),
     inputTokens: items.reduce(
       (sum, item) => sum + itemTokens(item),
       contentTokens(body.instructions) + toolTokens(body.tools),
@@ -128,13 +111,12 @@ function constantsOf(reply: Reply): string {
 
 function usageOf(reply: Reply): JsonObject | null {
   if (!reply.reportUsage) return null;
-  const output = outputTokens(reply.answers);
   return {
     input_tokens: reply.inputTokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoningTokens(reply.answers) },
-    total_tokens: reply.inputTokens + output,
+    output_tokens: reply.outputTokens,
+    output_tokens_details: { reasoning_tokens: reply.reasoningTokens },
+    total_tokens: reply.inputTokens + reply.outputTokens,
   };
 }
 
