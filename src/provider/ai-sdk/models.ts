@@ -3,7 +3,7 @@ import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
 import { fetch } from 'undici';
 import type { Provider } from '../../core/provider.ts';
 import { Dispatchers } from '../dispatchers.ts';
-import { type PackageFailure, transport } from './failure.ts';
+import type { TransportFailure } from '../upstream.ts';
 import type { StreamingModel } from './streaming-model.ts';
 import { streamingV3 } from './v3.ts';
 
@@ -21,13 +21,14 @@ export class PackageModels {
   readonly #dispatchers = new Dispatchers();
 
   /** A failure where the package is of another time than this gateway. */
-  model(provider: Provider, apiKey: string | null, modelId: string): StreamingModel | PackageFailure {
+  model(provider: Provider, apiKey: string | null, modelId: string): StreamingModel | TransportFailure {
     const sdk = this.#provider(provider, apiKey);
     const model = (sdk.languageModel ? sdk.languageModel(modelId) : sdk(modelId)) as SdkModel | null;
     if (model?.specificationVersion === 'v4') return model;
     if (model?.specificationVersion === 'v3') return streamingV3(model);
     const name = provider.package?.name ?? provider.name;
-    return transport('unreachable', `the package ${name} does not offer the interface v3 or v4 of the AI SDK`);
+    const message = `the package ${name} does not offer the interface v3 or v4 of the AI SDK`;
+    return { kind: 'unreachable', message };
   }
 
   close(): Promise<void> {
