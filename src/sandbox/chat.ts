@@ -148,29 +148,25 @@ function* streamAnswer(
   head: string,
   tail: string,
 ): Generator<StreamEvent> {
-  const open = `${head}[{"index":${index},"delta":{`;
-  const close = `},"logprobs":null,"finish_reason":null}]${tail}`;
-  yield { text: `${open}"role":"assistant","content":"","refusal":null${close}`, content: false };
+  const chunk = (delta: string, content: boolean, finish = 'null'): StreamEvent => ({
+    text: `${head}[{"index":${index},"delta":{${delta}},"logprobs":null,"finish_reason":${finish}}]${tail}`,
+    content,
+  });
+  yield chunk('"role":"assistant","content":"","refusal":null', false);
   let callIndex = 0;
   for (const part of answer.parts) {
     if (part.kind !== 'call') {
       const name = part.kind === 'text' ? 'content' : 'reasoning_content';
-      for (const piece of part.pieces) {
-        yield { text: `${open}"${name}":${JSON.stringify(piece)}${close}`, content: true };
-      }
+      for (const piece of part.pieces) yield chunk(`"${name}":${JSON.stringify(piece)}`, true);
       continue;
     }
     const first = { index: callIndex, ...callOf(reply, index, callIndex, part.tool, '') };
-    yield { text: `${open}"tool_calls":${JSON.stringify([first])}${close}`, content: false };
+    yield chunk(`"tool_calls":${JSON.stringify([first])}`, false);
     for (const piece of part.pieces) {
       const delta = [{ index: callIndex, ...payloadOf(part.tool, {}, piece) }];
-      yield { text: `${open}"tool_calls":${JSON.stringify(delta)}${close}`, content: true };
+      yield chunk(`"tool_calls":${JSON.stringify(delta)}`, true);
     }
     callIndex += 1;
   }
-  const finish = FINISH_REASONS[answer.finish];
-  yield {
-    text: `${head}[{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finish}"}]${tail}`,
-    content: false,
-  };
+  yield chunk('', false, `"${FINISH_REASONS[answer.finish]}"`);
 }

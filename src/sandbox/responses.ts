@@ -120,22 +120,22 @@ function usageOf(reply: Reply): JsonObject | null {
   };
 }
 
-function openResponse(constants: string): string {
-  const state = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null };
-  return `${constants},${JSON.stringify({ ...state, output: [], usage: null }).slice(1)}`;
-}
+type Status = 'in_progress' | 'completed' | 'incomplete';
 
-function endedResponse(reply: Reply, constants: string, output: readonly JsonObject[]): string {
-  const complete = reply.answers.every((answer) => answer.finish !== 'length');
+function responseAt(reply: Reply, constants: string, status: Status, output: readonly JsonObject[]): string {
   const state = {
-    status: complete ? 'completed' : 'incomplete',
-    completed_at: complete ? reply.createdS : null,
+    status,
+    completed_at: status === 'completed' ? reply.createdS : null,
     error: null,
-    incomplete_details: complete ? null : { reason: 'max_output_tokens' },
+    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
     output,
-    usage: usageOf(reply),
+    usage: status === 'in_progress' ? null : usageOf(reply),
   };
   return `${constants},${JSON.stringify(state).slice(1)}`;
+}
+
+function endStatus(reply: Reply): Status {
+  return reply.answers.some((answer) => answer.finish === 'length') ? 'incomplete' : 'completed';
 }
 
 function idPrefix(part: Part): string {
@@ -154,8 +154,6 @@ function textPart(text: string): JsonObject {
 function summaryPart(text: string): JsonObject {
   return { type: 'summary_text', text };
 }
-
-type Status = 'in_progress' | 'completed' | 'incomplete';
 
 /** An output item with so much of its text as is given; undefined while nothing was produced. */
 function itemOf(reply: Reply, part: Part, index: number, status: Status, text: string | undefined): JsonObject {
@@ -185,7 +183,7 @@ function writeWhole(reply: Reply): string {
   const output = reply.answers.flatMap((answer) =>
     answer.parts.map((part, index) => endedItem(reply, answer, part, index)),
   );
-  return endedResponse(reply, constantsOf(reply), output);
+  return responseAt(reply, constantsOf(reply), endStatus(reply), output);
 }
 
 /** Numbers the events of one stream. */
@@ -202,7 +200,7 @@ class Numbering {
 
 function* writeStream(reply: Reply): Generator<StreamEvent> {
   const constants = constantsOf(reply);
-  const open = openResponse(constants);
+  const open = responseAt(reply, constants, 'in_progress', []);
   const numbering = new Numbering();
   yield numbering.event('response.created', `,"response":${open}`);
   yield numbering.event('response.in_progress', `,"response":${open}`);
@@ -217,9 +215,8 @@ function* writeStream(reply: Reply): Generator<StreamEvent> {
       yield numbering.event('response.output_item.done', `,"output_index":${index},"item":${JSON.stringify(ended)}`);
     }
   }
-  const complete = reply.answers.every((answer) => answer.finish !== 'length');
-  const type = complete ? 'response.completed' : 'response.incomplete';
-  yield numbering.event(type, `,"response":${endedResponse(reply, constants, output)}`);
+  const status = endStatus(reply);
+  yield numbering.event(`response.${status}`, `,"response":${responseAt(reply, constants, status, output)}`);
 }
 
 function* streamPart(reply: Reply, part: Part, index: number, numbering: Numbering): Generator<StreamEvent> {
