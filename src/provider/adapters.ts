@@ -1,6 +1,7 @@
 /** One row per kind of provider: where a format is asked for, and how the gateway identifies itself there. */
 import type { Format } from '../core/endpoints.ts';
 import type { Provider, ProviderKind } from '../core/provider.ts';
+import { getOrInsert } from '../lib/get-or-insert.ts';
 import type { Destination } from '../transport/client.ts';
 import type { HttpAddress, PackageAddress } from './upstream.ts';
 
@@ -93,13 +94,10 @@ const KNOWN = new WeakMap<Provider, Known[]>();
 const KNOWN_MAX = 32;
 
 function baseOf(provider: Provider): Base {
-  let base = BASES.get(provider);
-  if (!base) {
+  return getOrInsert(BASES, provider, () => {
     const { origin, pathname } = new URL(provider.baseUrl);
-    base = { origin, path: pathname === '/' ? '' : pathname };
-    BASES.set(provider, base);
-  }
-  return base;
+    return { origin, path: pathname === '/' ? '' : pathname };
+  });
 }
 
 /** The full address of a generation call. `suffix` is for calls beside it over HTTP, such as `/count_tokens`. */
@@ -112,11 +110,7 @@ export function addressOf(
   suffix = '',
 ): HttpAddress | PackageAddress {
   if (provider.kind === 'ai-sdk') return { via: 'package', provider, upstreamModel, apiKey };
-  let addresses = KNOWN.get(provider);
-  if (addresses === undefined) {
-    addresses = [];
-    KNOWN.set(provider, addresses);
-  }
+  const addresses = getOrInsert(KNOWN, provider, () => []);
   const { version, betas } = forwarded;
   for (const known of addresses) {
     if (

@@ -2,6 +2,7 @@
 import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
 import { fetch } from 'undici';
 import type { Provider } from '../../core/provider.ts';
+import { getOrInsert } from '../../lib/get-or-insert.ts';
 import { Dispatchers } from '../dispatchers.ts';
 import type { TransportFailure } from '../upstream.ts';
 import type { StreamingModel } from './streaming-model.ts';
@@ -36,18 +37,11 @@ export class PackageModels {
   }
 
   #provider(provider: Provider, apiKey: string | null): SdkProvider {
-    let made = this.#made.get(provider);
-    if (!made) {
-      made = new Map();
-      this.#made.set(provider, made);
-    }
-    let sdk = made.get(apiKey ?? '');
-    if (!sdk) {
+    const made = getOrInsert(this.#made, provider, () => new Map<string, SdkProvider>());
+    return getOrInsert(made, apiKey ?? '', () => {
       if (!provider.package) throw new Error(`provider ${provider.name} has no package`);
-      sdk = provider.package.create(this.#settings(provider, apiKey)) as SdkProvider;
-      made.set(apiKey ?? '', sdk);
-    }
-    return sdk;
+      return provider.package.create(this.#settings(provider, apiKey)) as SdkProvider;
+    });
   }
 
   #settings(provider: Provider, apiKey: string | null): Record<string, unknown> {
