@@ -1,6 +1,7 @@
 /** What a provider's export and the usage records differ in, for the terminal and for a spreadsheet. */
 import { csvLine } from '../admin/csv.ts';
 import type { Reconciliation } from '../import/reconcile.ts';
+import { table } from '../lib/text-table.ts';
 
 const COLUMNS = ['day', 'model', 'measure', 'theirs', 'ours', 'difference'] as const;
 
@@ -15,14 +16,7 @@ export function reconciliationTable(reconciliation: Reconciliation): readonly st
     COLUMNS.map((column) => column.toUpperCase()),
     ...differences.map((difference) => COLUMNS.map((column) => difference[column])),
   ];
-  const widths = COLUMNS.map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
-  const table = rows.map((row) =>
-    row
-      .map((cell, index) => (index < 3 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  );
-  return [head, `${differences.length} figures differ (ours less theirs):`, '', ...table, ...notes];
+  return [head, `${differences.length} figures differ (ours less theirs):`, '', ...table(rows, 3), ...notes];
 }
 
 export function reconciliationCsv({ differences }: Reconciliation): readonly string[] {

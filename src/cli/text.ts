@@ -3,6 +3,7 @@
 import type { AccountView } from '../admin/accounts/schema.ts';
 import type { CreatedKey, KeyView } from '../admin/keys/schema.ts';
 import type { AuditView, LastAuditView } from '../admin/state/schema.ts';
+import { table } from '../lib/text-table.ts';
 import { settingRows } from './settings.ts';
 
 export function createdText(key: CreatedKey): readonly string[] {
@@ -42,16 +43,7 @@ export function keyLine(key: KeyView): string {
   return `${key.id} is ${key.status}; ${available(key)}`;
 }
 
-/** Cells in columns, each as wide as its widest. */
-export function table(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-}
+export { table };
 
 export function keysTable(keys: readonly KeyView[]): readonly string[] {
   if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];

@@ -2,6 +2,7 @@
 
 import { csvText } from '../admin/csv.ts';
 import type { UsageFiguresView, UsageView } from '../admin/usage/schema.ts';
+import { table } from '../lib/text-table.ts';
 
 interface Column {
   readonly title: string;
@@ -52,7 +53,7 @@ export function usageTable(report: UsageView): readonly string[] {
       ? [[...texts.map((_, index) => (index === 0 ? 'total' : '')), ...TABLE.map(({ cell }) => cell(total))]]
       : []),
   ];
-  return [range, '', ...aligned(rows, texts.length), ...notes];
+  return [range, '', ...table(rows, texts.length), ...notes];
 }
 
 /** Without the total, which a spreadsheet makes itself; the line that it is not complete goes with the errors. */
@@ -75,17 +76,6 @@ function textColumns(by: UsageView['by']): readonly (UsageView['by'][number] | '
 
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
-}
-
-/** Texts to the left, figures to the right. */
-function aligned(rows: readonly (readonly string[])[], texts: number): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => (column < texts ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  );
 }
 
 function plain(name: 'requests' | 'cancelled' | 'broken' | (`${string}_tokens` & keyof UsageFiguresView)): Column {

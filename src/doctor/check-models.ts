@@ -15,24 +15,16 @@ export function checkModels(models: readonly Model[], serves: (target: Target) =
     limits: limits(model),
     targets: targets(model, serves),
   }));
-  const toDo: string[] = [];
-  const unlimited = models.filter(({ contextWindow }) => contextWindow === null).map(({ id }) => id);
-  if (unlimited.length > 0) {
-    toDo.push(
-      `${joinNames(unlimited)}: limits are unknown: set context_window and max_output_tokens in the config file`,
-    );
-  }
+  const advise = (concerned: readonly { readonly id: string }[], advice: string): readonly string[] =>
+    concerned.length === 0 ? [] : [`${joinNames(concerned.map(({ id }) => id))}: ${advice}`];
+  const unlimited = models.filter(({ contextWindow }) => contextWindow === null);
   const guessed = models.filter((model) => model.contextWindow !== null && hasGuessedLimit(model));
-  if (guessed.length > 0) {
-    const ids = guessed.map(({ id }) => id);
-    toDo.push(`${joinNames(ids)}: the output limit is a guess: set max_output_tokens in the config file`);
-  }
-  const unserved = reports.filter(({ targets }) => targets.state === 'problem').map(({ id }) => id);
-  if (unserved.length > 0) {
-    toDo.push(
-      `${joinNames(unserved)}: no target works: fix its provider (see above), add a target, or remove the model`,
-    );
-  }
+  const unserved = reports.filter(({ targets }) => targets.state === 'problem');
+  const toDo = [
+    ...advise(unlimited, 'limits are unknown: set context_window and max_output_tokens in the config file'),
+    ...advise(guessed, 'the output limit is a guess: set max_output_tokens in the config file'),
+    ...advise(unserved, 'no target works: fix its provider (see above), add a target, or remove the model'),
+  ];
   return { reports, toDo };
 }
 

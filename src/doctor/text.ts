@@ -1,4 +1,5 @@
 /** The report as text: tables, then what to do. */
+import { table } from '../lib/text-table.ts';
 import type { Check, ModelReport, ProviderReport, Report } from './report.ts';
 
 /** A longer catalog is shown with its models that have problems only, and no more than this many of them. */
@@ -57,14 +58,4 @@ function hasProblem({ state }: Check): boolean {
 
 function cell({ state, detail }: Check): string {
   return detail === '' ? MARK[state] : `${MARK[state]} ${detail}`;
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((text, column) => text.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
 }

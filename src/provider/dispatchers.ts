@@ -1,6 +1,7 @@
 /** For what is not a generation call: undici dispatchers that go the same way to a provider, by proxy and certificates. */
 import type { Dispatcher } from 'undici';
 import type { Network } from '../core/provider.ts';
+import { getOrInsert } from '../lib/get-or-insert.ts';
 import { openDispatcher } from '../transport/client/pool.ts';
 
 export class Dispatchers {
@@ -9,12 +10,7 @@ export class Dispatchers {
   /** Only the connection is timed. */
   of(network: Network, connectMs: number): Dispatcher {
     const name = JSON.stringify([connectMs, network]);
-    let dispatcher = this.#opened.get(name);
-    if (!dispatcher) {
-      dispatcher = openDispatcher(network, connectMs);
-      this.#opened.set(name, dispatcher);
-    }
-    return dispatcher;
+    return getOrInsert(this.#opened, name, () => openDispatcher(network, connectMs));
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** Fetches a provider's model list: one cheap call that also tests the address, the credential and the clock. */
 import { type Dispatcher, request } from 'undici';
 import { errorCode } from '../lib/error-code.ts';
-import { arrayAt, isObject } from '../lib/json.ts';
+import { arrayAt, isObject, parseJson } from '../lib/json.ts';
 import type { ModelList } from './adapters.ts';
 
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
@@ -69,18 +69,12 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 function idsIn(body: string): ReadonlySet<string> | null {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    // Some servers send the list bare.
-    const entries = Array.isArray(parsed) ? parsed : isObject(parsed) ? arrayAt(parsed, 'data') : undefined;
-    if (!entries || (isObject(parsed) && parsed.has_more === true)) return null;
-    const ids = entries.flatMap((entry: unknown) =>
-      isObject(entry) && typeof entry.id === 'string' ? [entry.id] : [],
-    );
-    return ids.length === 0 ? null : new Set(ids);
-  } catch {
-    return null;
-  }
+  const parsed = parseJson(body);
+  // Some servers send the list bare.
+  const entries = Array.isArray(parsed) ? parsed : isObject(parsed) ? arrayAt(parsed, 'data') : undefined;
+  if (!entries || (isObject(parsed) && parsed.has_more === true)) return null;
+  const ids = entries.flatMap((entry: unknown) => (isObject(entry) && typeof entry.id === 'string' ? [entry.id] : []));
+  return ids.length === 0 ? null : new Set(ids);
 }
 
 /** Whether the list has the model, under its own name or one that the provider treats as the same. */

@@ -4,6 +4,7 @@
  * except those that are plainly not: redacting `application/json` or `true` would destroy ordinary text.
  */
 import type { Provider } from '../core/provider.ts';
+import { getOrInsert } from '../lib/get-or-insert.ts';
 
 const SECRET_NAME = /auth|key|secret|token|password|passwd|credential|cookie|session|signature/i;
 const HARMLESS_NAME =
@@ -18,12 +19,9 @@ const KNOWN = new WeakMap<Provider, readonly string[]>();
 
 /** Longest first: a part of a value must not be taken out of the whole. */
 export function secretsOf(provider: Provider): readonly string[] {
-  let secrets = KNOWN.get(provider);
-  if (secrets === undefined) {
-    secrets = [...new Set(findSecrets(provider))].sort((one, other) => other.length - one.length);
-    KNOWN.set(provider, secrets);
-  }
-  return secrets;
+  return getOrInsert(KNOWN, provider, () =>
+    [...new Set(findSecrets(provider))].sort((one, other) => other.length - one.length),
+  );
 }
 
 function findSecrets({ apiKeys, headers, options, network, baseUrl }: Provider): readonly string[] {

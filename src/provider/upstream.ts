@@ -3,7 +3,7 @@
  * money.
  */
 import type { Provider, Timeouts } from '../core/provider.ts';
-import { HttpClient } from '../transport/client/http-client.ts';
+import type { HttpClient } from '../transport/client/http-client.ts';
 import type {
   CallFailure,
   CallHandle,
@@ -64,25 +64,13 @@ export interface TransportFailure {
   readonly detail?: string | null;
 }
 
-export interface UpstreamHandle {
-  pause(): void;
-  resume(): void;
-  /** Closes the connection to the provider at once, in whatever state the call is. */
-  abort(): void;
-}
+/** `abort` closes the connection to the provider at once, in whatever state the call is. */
+export type UpstreamHandle = CallHandle;
 
-export class UpstreamClient {
-  readonly #transport = new HttpClient();
-
-  send(call: UpstreamHttpCall, listener: UpstreamListener): UpstreamHandle {
-    const exchange = new UpstreamExchange(listener);
-    exchange.begin(this.#transport.send(call, exchange));
-    return exchange;
-  }
-
-  async close(): Promise<void> {
-    await this.#transport.close();
-  }
+export function sendOverHttp(client: HttpClient, call: UpstreamHttpCall, listener: UpstreamListener): UpstreamHandle {
+  const exchange = new UpstreamExchange(listener);
+  exchange.begin(client.send(call, exchange));
+  return exchange;
 }
 
 /** One call: passes its response on to the listener, through a decoder where it is encoded. */
@@ -152,7 +140,7 @@ class UpstreamExchange implements ResponseListener, DecoderListener, UpstreamHan
   }
 
   onFailure({ kind, code, detail }: CallFailure): void {
-    const failure = { kind, message: MESSAGES[kind](code), detail };
+    const failure = { ...transportFailure(kind, code), detail };
     if (this.#decoder === null) this.#listener.onFailure(failure);
     // Data that has arrived is passed on first.
     else this.#decoder.flush(() => this.#listener.onFailure(failure));
@@ -197,6 +185,11 @@ const NOT_AS_ENCODED: TransportFailure = {
   kind: 'undecodable',
   message: 'the answer of the provider does not match its content encoding',
 };
+
+/** `code`: the system's name for the cause. */
+export function transportFailure(kind: FailureKind, code = ''): TransportFailure {
+  return { kind, message: MESSAGES[kind](code) };
+}
 
 const MESSAGES: Readonly<Record<FailureKind, (code: string) => string>> = {
   unreachable: (code) => `the provider cannot be reached (${code})`,

@@ -1,6 +1,7 @@
 /** The credentials of each provider, used in turn; one that was refused or is used up rests for a while. */
 import type { Clock } from '../core/clock.ts';
 import type { Provider } from '../core/provider.ts';
+import { getOrInsert } from '../lib/get-or-insert.ts';
 import { rendezvousScore } from './rendezvous.ts';
 import { COOL_DOWN_MAX_MS } from './target-health.ts';
 
@@ -92,11 +93,6 @@ export class CredentialPools {
   }
 
   #pool(name: string): Pool {
-    let pool = this.#pools.get(name);
-    if (!pool) {
-      pool = { turn: 0, refusedAtMs: null, coolUntilMs: new Map() };
-      this.#pools.set(name, pool);
-    }
-    return pool;
+    return getOrInsert(this.#pools, name, () => ({ turn: 0, refusedAtMs: null, coolUntilMs: new Map() }));
   }
 }

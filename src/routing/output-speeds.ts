@@ -3,6 +3,7 @@
  * nobody reports it, charged by time. Tokens per second.
  */
 import type { Target } from '../core/model.ts';
+import { getOrInsert } from '../lib/get-or-insert.ts';
 
 /** The most that are remembered of a target, and the least that say something. */
 const RECENT_MAX = 1_000;
@@ -92,12 +93,7 @@ export class OutputSpeeds {
   }
 
   #of(name: string): { readonly total: Recent; readonly hidden: Recent } {
-    let found = this.#targets.get(name);
-    if (found === undefined) {
-      found = { total: new Recent(), hidden: new Recent() };
-      this.#targets.set(name, found);
-    }
-    return found;
+    return getOrInsert(this.#targets, name, () => ({ total: new Recent(), hidden: new Recent() }));
   }
 }
 

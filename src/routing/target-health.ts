@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Target } from '../core/model.ts';
+import { getOrInsert } from '../lib/get-or-insert.ts';
 import { Circuit, type CircuitState } from './circuit-breaker.ts';
 import { CallWindow, KeyWindow } from './outcome-window.ts';
 
@@ -104,16 +105,12 @@ export class Health {
   }
 
   #of(target: TargetName): TargetHealth {
-    const known = this.#known(target);
-    if (known !== undefined) return known;
-    const health = {
+    return getOrInsert(this.#targets, nameOf(target), () => ({
       circuit: new Circuit(new KeyWindow()),
       keyCircuits: new Map(),
       coolUntilMs: 0,
       latencies: { streamed: null, whole: null },
-    };
-    this.#targets.set(nameOf(target), health);
-    return health;
+    }));
   }
 }
 

@@ -7,6 +7,7 @@ import type { Target } from '../core/model.ts';
 import type { Routing } from '../core/policy.ts';
 import type { Catalog, Provider } from '../core/provider.ts';
 import type { SkippedTarget, SkipReason } from '../core/request-record.ts';
+import { getOrInsert } from '../lib/get-or-insert.ts';
 import type { ProviderFailure } from '../provider/failure.ts';
 import { rendezvousScore } from './rendezvous.ts';
 import type { RoutingState } from './state.ts';
@@ -123,7 +124,7 @@ export class TargetSequence {
     const conversation = provider.apiKeys.length > 1 ? this.#conversation() : null;
     const apiKey = state.credentials.take(provider, refused, conversation);
     if (apiKey === undefined) return this.#skip(target, 'no_credential');
-    return { target, provider, despiteCircuit: candidate.despiteCircuit, visits: candidate.visits, apiKey, waitMs };
+    return { ...candidate, apiKey, waitMs };
   }
 
   #conversation(): string | null {
@@ -139,9 +140,7 @@ export class TargetSequence {
 
   #refuse(provider: Provider, apiKey: string | null): void {
     this.#refusedKeys ??= new Map();
-    const keys = this.#refusedKeys.get(provider.name);
-    if (keys) keys.add(apiKey);
-    else this.#refusedKeys.set(provider.name, new Set([apiKey]));
+    getOrInsert(this.#refusedKeys, provider.name, () => new Set<string | null>()).add(apiKey);
   }
 }
 

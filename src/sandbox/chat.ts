@@ -1,12 +1,5 @@
 import { type Answer, partText } from './answer.ts';
-import {
-  type Dialect,
-  outputTokens,
-  type Reply,
-  reasoningTokens,
-  type StreamEvent,
-  writeFormatAFailure,
-} from './dialect.ts';
+import { type Dialect, type Reply, type StreamEvent, writeFormatAFailure } from './dialect.ts';
 import { field, isObject, type JsonObject, objectsIn } from './json.ts';
 import {
   BadRequest,
@@ -15,10 +8,10 @@ import {
   lastInput,
   lastUserText,
   limitIn,
-  type Prompt,
+  type Question,
+  readAnswerSchema,
   readToolChoice,
   requireList,
-  requireModel,
   stringsIn,
   TOKENS_PER_MESSAGE,
   type Tool,
@@ -37,16 +30,12 @@ export const chat: Dialect = {
   requestIdHeader: 'x-request-id',
 };
 
-function read(body: JsonObject): Prompt {
-  const model = requireModel(body);
+function read(body: JsonObject): Question {
   const messages = requireList(body, 'messages');
   const last = lastInput(messages);
   const answerCount = limitIn(body, 'n') ?? 1;
   if (answerCount > ANSWERS_MAX) throw new BadRequest(`n: must be at most ${ANSWERS_MAX}`, 'n');
   return {
-    body,
-    model,
-    stream: body.stream === true,
     userText: lastUserText(messages),
     toolResult: last?.role === 'tool' ? textOf(last.content) : undefined,
     tools: objectsIn(body.tools).flatMap(readTool),
@@ -57,7 +46,7 @@ function read(body: JsonObject): Prompt {
     outputLimit: limitIn(body, 'max_completion_tokens') ?? limitIn(body, 'max_tokens'),
     stops: stringsIn(body.stop),
     answerCount,
-    answerSchema: readAnswerSchema(body.response_format),
+    answerSchema: readAnswerSchema(body.response_format, field(body.response_format, 'json_schema')),
     inputTokens: messages.reduce((sum, message) => sum + messageTokens(message), toolTokens(body.tools)),
   };
 }
@@ -73,21 +62,14 @@ function readTool(tool: JsonObject): Tool[] {
   return [{ name: definition.name, custom, schema: definition.parameters }];
 }
 
-function readAnswerSchema(format: unknown): unknown {
-  const type = field(format, 'type');
-  if (type === 'json_object') return { const: { simulated: true } };
-  return type === 'json_schema' ? (field(field(format, 'json_schema'), 'schema') ?? {}) : undefined;
-}
-
 function usageOf(reply: Reply): JsonObject {
-  const completion = outputTokens(reply.answers);
   return {
     prompt_tokens: reply.inputTokens,
-    completion_tokens: completion,
-    total_tokens: reply.inputTokens + completion,
+    completion_tokens: reply.outputTokens,
+    total_tokens: reply.inputTokens + reply.outputTokens,
     prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
     completion_tokens_details: {
-      reasoning_tokens: reasoningTokens(reply.answers),
+      reasoning_tokens: reply.reasoningTokens,
       audio_tokens: 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
@@ -107,8 +89,12 @@ function headOf(reply: Reply, object: string): JsonObject {
 }
 
 /** The same call has the same id in a whole and in a streamed answer to one request. */
-function callId(reply: Reply, answerIndex: number, callIndex: number): string {
-  return `call_${reply.digest.slice(0, 20)}${answerIndex}x${callIndex}`;
+function callOf(reply: Reply, answerIndex: number, callIndex: number, tool: Tool, sent: string): JsonObject {
+  return {
+    id: `call_${reply.digest.slice(0, 20)}${answerIndex}x${callIndex}`,
+    type: tool.custom ? 'custom' : 'function',
+    ...payloadOf(tool, { name: tool.name }, sent),
+  };
 }
 
 function writeWhole(reply: Reply): string {
@@ -137,11 +123,7 @@ function messageOf(reply: Reply, answer: Answer, answerIndex: number): JsonObjec
     ...(calls.length === 0
       ? {}
       : {
-          tool_calls: calls.map((call, index) => ({
-            id: callId(reply, answerIndex, index),
-            type: call.tool.custom ? 'custom' : 'function',
-            ...payloadOf(call.tool, { name: call.tool.name }, partText(call)),
-          })),
+          tool_calls: calls.map((call, index) => callOf(reply, answerIndex, index, call.tool, partText(call))),
         }),
   };
 }
@@ -166,34 +148,25 @@ function* streamAnswer(
   head: string,
   tail: string,
 ): Generator<StreamEvent> {
-  const open = `${head}[{"index":${index},"delta":{`;
-  const close = `},"logprobs":null,"finish_reason":null}]${tail}`;
-  yield { text: `${open}"role":"assistant","content":"","refusal":null${close}`, content: false };
+  const chunk = (delta: string, content: boolean, finish = 'null'): StreamEvent => ({
+    text: `${head}[{"index":${index},"delta":{${delta}},"logprobs":null,"finish_reason":${finish}}]${tail}`,
+    content,
+  });
+  yield chunk('"role":"assistant","content":"","refusal":null', false);
   let callIndex = 0;
   for (const part of answer.parts) {
     if (part.kind !== 'call') {
       const name = part.kind === 'text' ? 'content' : 'reasoning_content';
-      for (const piece of part.pieces) {
-        yield { text: `${open}"${name}":${JSON.stringify(piece)}${close}`, content: true };
-      }
+      for (const piece of part.pieces) yield chunk(`"${name}":${JSON.stringify(piece)}`, true);
       continue;
     }
-    const first = {
-      index: callIndex,
-      id: callId(reply, index, callIndex),
-      type: part.tool.custom ? 'custom' : 'function',
-      ...payloadOf(part.tool, { name: part.tool.name }, ''),
-    };
-    yield { text: `${open}"tool_calls":${JSON.stringify([first])}${close}`, content: false };
+    const first = { index: callIndex, ...callOf(reply, index, callIndex, part.tool, '') };
+    yield chunk(`"tool_calls":${JSON.stringify([first])}`, false);
     for (const piece of part.pieces) {
       const delta = [{ index: callIndex, ...payloadOf(part.tool, {}, piece) }];
-      yield { text: `${open}"tool_calls":${JSON.stringify(delta)}${close}`, content: true };
+      yield chunk(`"tool_calls":${JSON.stringify(delta)}`, true);
     }
     callIndex += 1;
   }
-  const finish = FINISH_REASONS[answer.finish];
-  yield {
-    text: `${head}[{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finish}"}]${tail}`,
-    content: false,
-  };
+  yield chunk('', false, `"${FINISH_REASONS[answer.finish]}"`);
 }

@@ -1,6 +1,6 @@
 import type { Answer } from './answer.ts';
 import type { JsonObject } from './json.ts';
-import type { Prompt } from './prompt.ts';
+import type { Prompt, Question } from './prompt.ts';
 
 /** One server-sent event. `content` is set where it carries a token: these are the chunks that directives count. */
 export interface StreamEvent {
@@ -13,6 +13,9 @@ export interface Reply {
   readonly prompt: Prompt;
   readonly answers: readonly Answer[];
   readonly inputTokens: number;
+  /** The output of all answers, and the part of it that is thinking. */
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
   readonly reportUsage: boolean;
   /** Hexadecimal digits from the digest of the request: all ids derive from it. */
   readonly digest: string;
@@ -29,20 +32,12 @@ export interface Failure {
 /** How one wire format is read and written. Pure. */
 export interface Dialect {
   /** Throws `BadRequest`. */
-  read(body: JsonObject): Prompt;
+  read(body: JsonObject): Question;
   writeWhole(reply: Reply): string;
   writeStream(reply: Reply): Iterable<StreamEvent>;
   writeFailure(failure: Failure): string;
   /** The response header in which this format's clients look for the request's id. */
   readonly requestIdHeader: string;
-}
-
-export function outputTokens(answers: readonly Answer[]): number {
-  return answers.reduce((sum, answer) => sum + answer.outputTokens, 0);
-}
-
-export function reasoningTokens(answers: readonly Answer[]): number {
-  return answers.reduce((sum, answer) => sum + answer.reasoningTokens, 0);
 }
 
 const FORMAT_A_TYPES: ReadonlyMap<number, string> = new Map([

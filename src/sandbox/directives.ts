@@ -63,27 +63,20 @@ const NUMERIC: ReadonlyMap<string, readonly [Numeric, number, number]> = new Map
   ['fail-after', ['failAfter', 0, TOKENS_MAX]],
   ['tool', ['tool', 1, CALLS_MAX]],
 ]);
-type Flag = 'thinking' | 'echo' | 'headers' | 'strict';
-const FLAGS: ReadonlyMap<string, Flag> = new Map([
-  ['thinking', 'thinking'],
-  ['echo', 'echo'],
-  ['headers', 'headers'],
-  ['strict', 'strict'],
+const FIXED: ReadonlyMap<string, Partial<Directives>> = new Map<string, Partial<Directives>>([
+  ['tool', { tool: 1 }],
+  ['thinking', { thinking: true }],
+  ['usage=none', { usage: false }],
+  ['echo', { echo: true }],
+  ['headers', { headers: true }],
+  ['strict', { strict: true }],
 ]);
 
 /** Applies one directive; false where it is unknown. */
 function apply(found: Mutable<Directives>, inner: string): boolean {
-  if (inner === 'tool') {
-    found.tool = 1;
-    return true;
-  }
-  if (inner === 'usage=none') {
-    found.usage = false;
-    return true;
-  }
-  const flag = FLAGS.get(inner);
-  if (flag !== undefined) {
-    found[flag] = true;
+  const fixed = FIXED.get(inner);
+  if (fixed !== undefined) {
+    Object.assign(found, fixed);
     return true;
   }
   const equals = inner.indexOf('=');

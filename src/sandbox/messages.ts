@@ -1,15 +1,15 @@
 import { type Part, partText } from './answer.ts';
-import { type Dialect, type Failure, outputTokens, type Reply, reasoningTokens, type StreamEvent } from './dialect.ts';
+import type { Dialect, Failure, Reply, StreamEvent } from './dialect.ts';
 import { field, isObject, type JsonObject, objectsIn } from './json.ts';
 import {
+  ANY_OBJECT,
   contentTokens,
   forced,
   lastInput,
   lastUserText,
   limitIn,
-  type Prompt,
+  type Question,
   requireList,
-  requireModel,
   stringsIn,
   TOKENS_PER_MESSAGE,
   type Tool,
@@ -27,14 +27,10 @@ const STOP_REASONS = {
 
 export const messages: Dialect = { read, writeWhole, writeStream, writeFailure, requestIdHeader: 'request-id' };
 
-function read(body: JsonObject): Prompt {
-  const model = requireModel(body);
+function read(body: JsonObject): Question {
   const inputs = requireList(body, 'messages');
   const results = objectsIn(lastInput(inputs)?.content).filter((part) => part.type === 'tool_result');
   return {
-    body,
-    model,
-    stream: body.stream === true,
     userText: lastUserText(inputs),
     toolResult: results.length > 0 ? results.map((result) => textOf(result.content)).join('\n') : undefined,
     tools: objectsIn(body.tools).flatMap(readTool),
@@ -55,7 +51,7 @@ function read(body: JsonObject): Prompt {
 function readAnswerSchema(body: JsonObject): unknown {
   const format = field(body.output_config, 'format');
   if (field(format, 'type') === 'json_schema') return field(format, 'schema') ?? {};
-  return /\bJSON object\b/.test(textOf(body.system)) ? { const: { simulated: true } } : undefined;
+  return /\bJSON object\b/.test(textOf(body.system)) ? ANY_OBJECT : undefined;
 }
 
 /** Tools that the provider would run itself have no `input_schema`; they are never called here. */
@@ -117,8 +113,8 @@ function endingOf(reply: Reply): JsonObject {
 }
 
 function writeWhole(reply: Reply): string {
-  const content = partsOf(reply).map((part, index) => fullBlock(reply, part, index));
-  const usage = usageOf(reply, outputTokens(reply.answers), reasoningTokens(reply.answers));
+  const content = partsOf(reply).map((part, index) => blockOf(reply, part, index, partText(part)));
+  const usage = usageOf(reply, reply.outputTokens, reply.reasoningTokens);
   return messageOf(reply, content, endingOf(reply), usage);
 }
 
@@ -127,36 +123,25 @@ function partsOf(reply: Reply): readonly Part[] {
   return reply.answers.flatMap((answer) => answer.parts).filter((part) => part.pieces.length > 0);
 }
 
-function emptyBlock(reply: Reply, part: Part, index: number): JsonObject {
+/** A content block with its text; without any when it opens in a stream. */
+function blockOf(reply: Reply, part: Part, index: number, text: string): JsonObject {
   switch (part.kind) {
     case 'text':
-      return { type: 'text', text: '', citations: null };
+      return { type: 'text', text, citations: null };
     case 'thinking':
-      return { type: 'thinking', thinking: '', signature: '' };
+      return { type: 'thinking', thinking: text, signature: text === '' ? '' : signatureOf(reply) };
     case 'call':
       return {
         type: 'tool_use',
         id: `toolu_${reply.digest.slice(0, 20)}${index}`,
         name: part.tool.name,
-        input: {},
+        input: inputOf(text),
         caller: { type: 'direct' },
       };
   }
 }
 
-function fullBlock(reply: Reply, part: Part, index: number): JsonObject {
-  const block = emptyBlock(reply, part, index);
-  switch (part.kind) {
-    case 'text':
-      return { ...block, text: partText(part) };
-    case 'thinking':
-      return { ...block, thinking: partText(part), signature: signatureOf(reply) };
-    case 'call':
-      return { ...block, input: inputOf(partText(part)) };
-  }
-}
-
-/** Arguments that the output limit cut are not JSON: the whole answer then shows an empty input. */
+/** Arguments that the output limit cut, or that are yet to come, are not JSON: an empty input is shown then. */
 function inputOf(sent: string): JsonObject {
   try {
     const input: unknown = JSON.parse(sent);
@@ -179,7 +164,7 @@ function* writeStream(reply: Reply): Generator<StreamEvent> {
   yield frame('message_start', `,"message":${messageOf(reply, [], open, usageOf(reply, 0, 0))}`);
   yield frame('ping', '');
   for (const [index, part] of partsOf(reply).entries()) yield* streamPart(reply, part, index);
-  const usage = usageOf(reply, outputTokens(reply.answers), reasoningTokens(reply.answers));
+  const usage = usageOf(reply, reply.outputTokens, reply.reasoningTokens);
   const delta = JSON.stringify({ ...endingOf(reply), container: null });
   const cumulative = {
     input_tokens: usage.input_tokens,
@@ -202,7 +187,7 @@ const DELTAS = {
 
 function* streamPart(reply: Reply, part: Part, index: number): Generator<StreamEvent> {
   const at = `,"index":${index}`;
-  yield frame('content_block_start', `${at},"content_block":${JSON.stringify(emptyBlock(reply, part, index))}`);
+  yield frame('content_block_start', `${at},"content_block":${JSON.stringify(blockOf(reply, part, index, ''))}`);
   const [type, name] = DELTAS[part.kind];
   const open = `event: content_block_delta\ndata: {"type":"content_block_delta"${at},"delta":{"type":"${type}","${name}":`;
   for (const piece of part.pieces) yield { text: `${open}${JSON.stringify(piece)}}}\n\n`, content: true };

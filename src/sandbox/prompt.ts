@@ -14,10 +14,14 @@ export type ToolChoice =
   | { readonly kind: 'forced'; readonly name: string | undefined };
 
 /** A request as the sandbox reads it, independent of its format. */
-export interface Prompt {
+export interface Prompt extends Question {
   readonly body: JsonObject;
   readonly model: string;
   readonly stream: boolean;
+}
+
+/** The part of a request that every format writes in its own way. */
+export interface Question {
   /** The text of the last user message that has text. */
   readonly userText: string;
   /** Set where the last input is the result of a tool. */
@@ -45,11 +49,15 @@ export class BadRequest extends Error {
 /** The tokens of a message in addition to its text; its JSON is always longer. */
 export const TOKENS_PER_MESSAGE = 3;
 const TOKENS_PER_IMAGE = 85;
+/** The schema of an answer in JSON mode, which asks for no object in particular. */
+export const ANY_OBJECT = { const: { simulated: true } };
 const IMAGE_TYPES: ReadonlySet<unknown> = new Set(['image', 'image_url', 'input_image']);
 
-export function requireModel(body: JsonObject): string {
-  if (typeof body.model === 'string' && body.model !== '') return body.model;
-  throw new BadRequest('model: a non-empty string is required', 'model');
+/** Throws `BadRequest`. */
+export function readPrompt(body: JsonObject, read: (body: JsonObject) => Question): Prompt {
+  const { model } = body;
+  if (typeof model !== 'string' || model === '') throw new BadRequest('model: a non-empty string is required', 'model');
+  return { body, model, stream: body.stream === true, ...read(body) };
 }
 
 export function requireList(body: JsonObject, name: string): readonly JsonObject[] {
@@ -109,6 +117,13 @@ export function lastInput(items: readonly JsonObject[]): JsonObject | undefined 
 export function lastUserText(items: readonly JsonObject[]): string {
   const last = items.findLast((item) => item.role === 'user' && textOf(item.content) !== '');
   return textOf(last?.content);
+}
+
+/** The schema of the answer that a format of Format A asks for; `holder` has it. */
+export function readAnswerSchema(format: unknown, holder: unknown): unknown {
+  const type = field(format, 'type');
+  if (type === 'json_object') return ANY_OBJECT;
+  return type === 'json_schema' ? (field(holder, 'schema') ?? {}) : undefined;
 }
 
 /** The tool choice of Format A, where the name is found at `nameOf(choice)`. */

@@ -1,12 +1,5 @@
 import { type Answer, type Part, partText } from './answer.ts';
-import {
-  type Dialect,
-  outputTokens,
-  type Reply,
-  reasoningTokens,
-  type StreamEvent,
-  writeFormatAFailure,
-} from './dialect.ts';
+import { type Dialect, type Reply, type StreamEvent, writeFormatAFailure } from './dialect.ts';
 import { field, isObject, type JsonObject, objectsIn } from './json.ts';
 import {
   BadRequest,
@@ -15,9 +8,9 @@ import {
   lastInput,
   lastUserText,
   limitIn,
-  type Prompt,
+  type Question,
+  readAnswerSchema,
   readToolChoice,
-  requireModel,
   TOKENS_PER_MESSAGE,
   type Tool,
   textOf,
@@ -33,19 +26,14 @@ export const responses: Dialect = {
   requestIdHeader: 'x-request-id',
 };
 
-function read(body: JsonObject): Prompt {
-  const model = requireModel(body);
+function read(body: JsonObject): Question {
   if (typeof body.input !== 'string' && !Array.isArray(body.input)) {
     throw new BadRequest('input: a string or an array is required', 'input');
   }
   const items = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : objectsIn(body.input);
   const last = lastInput(items);
   const format = field(body.text, 'format');
-  const formatType = field(format, 'type');
   return {
-    body,
-    model,
-    stream: body.stream === true,
     userText: lastUserText(items),
     toolResult: isToolOutput(last) ? textOf(last?.output) : undefined,
     tools: objectsIn(body.tools).flatMap(readTool),
@@ -54,12 +42,7 @@ function read(body: JsonObject): Prompt {
     outputLimit: limitIn(body, 'max_output_tokens'),
     stops: [],
     answerCount: 1,
-    answerSchema:
-      formatType === 'json_schema'
-        ? (field(format, 'schema') ?? {})
-        : formatType === 'json_object'
-          ? { const: { simulated: true } }
-          : undefined,
+    answerSchema: readAnswerSchema(format, format),
     inputTokens: items.reduce(
       (sum, item) => sum + itemTokens(item),
       contentTokens(body.instructions) + toolTokens(body.tools),
@@ -128,32 +111,31 @@ function constantsOf(reply: Reply): string {
 
 function usageOf(reply: Reply): JsonObject | null {
   if (!reply.reportUsage) return null;
-  const output = outputTokens(reply.answers);
   return {
     input_tokens: reply.inputTokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoningTokens(reply.answers) },
-    total_tokens: reply.inputTokens + output,
+    output_tokens: reply.outputTokens,
+    output_tokens_details: { reasoning_tokens: reply.reasoningTokens },
+    total_tokens: reply.inputTokens + reply.outputTokens,
   };
 }
 
-function openResponse(constants: string): string {
-  const state = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null };
-  return `${constants},${JSON.stringify({ ...state, output: [], usage: null }).slice(1)}`;
-}
+type Status = 'in_progress' | 'completed' | 'incomplete';
 
-function endedResponse(reply: Reply, constants: string, output: readonly JsonObject[]): string {
-  const complete = reply.answers.every((answer) => answer.finish !== 'length');
+function responseAt(reply: Reply, constants: string, status: Status, output: readonly JsonObject[]): string {
   const state = {
-    status: complete ? 'completed' : 'incomplete',
-    completed_at: complete ? reply.createdS : null,
+    status,
+    completed_at: status === 'completed' ? reply.createdS : null,
     error: null,
-    incomplete_details: complete ? null : { reason: 'max_output_tokens' },
+    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
     output,
-    usage: usageOf(reply),
+    usage: status === 'in_progress' ? null : usageOf(reply),
   };
   return `${constants},${JSON.stringify(state).slice(1)}`;
+}
+
+function endStatus(reply: Reply): Status {
+  return reply.answers.some((answer) => answer.finish === 'length') ? 'incomplete' : 'completed';
 }
 
 function idPrefix(part: Part): string {
@@ -172,8 +154,6 @@ function textPart(text: string): JsonObject {
 function summaryPart(text: string): JsonObject {
   return { type: 'summary_text', text };
 }
-
-type Status = 'in_progress' | 'completed' | 'incomplete';
 
 /** An output item with so much of its text as is given; undefined while nothing was produced. */
 function itemOf(reply: Reply, part: Part, index: number, status: Status, text: string | undefined): JsonObject {
@@ -203,7 +183,7 @@ function writeWhole(reply: Reply): string {
   const output = reply.answers.flatMap((answer) =>
     answer.parts.map((part, index) => endedItem(reply, answer, part, index)),
   );
-  return endedResponse(reply, constantsOf(reply), output);
+  return responseAt(reply, constantsOf(reply), endStatus(reply), output);
 }
 
 /** Numbers the events of one stream. */
@@ -220,7 +200,7 @@ class Numbering {
 
 function* writeStream(reply: Reply): Generator<StreamEvent> {
   const constants = constantsOf(reply);
-  const open = openResponse(constants);
+  const open = responseAt(reply, constants, 'in_progress', []);
   const numbering = new Numbering();
   yield numbering.event('response.created', `,"response":${open}`);
   yield numbering.event('response.in_progress', `,"response":${open}`);
@@ -235,9 +215,8 @@ function* writeStream(reply: Reply): Generator<StreamEvent> {
       yield numbering.event('response.output_item.done', `,"output_index":${index},"item":${JSON.stringify(ended)}`);
     }
   }
-  const complete = reply.answers.every((answer) => answer.finish !== 'length');
-  const type = complete ? 'response.completed' : 'response.incomplete';
-  yield numbering.event(type, `,"response":${endedResponse(reply, constants, output)}`);
+  const status = endStatus(reply);
+  yield numbering.event(`response.${status}`, `,"response":${responseAt(reply, constants, status, output)}`);
 }
 
 function* streamPart(reply: Reply, part: Part, index: number, numbering: Numbering): Generator<StreamEvent> {

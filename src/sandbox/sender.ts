@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as delay, setImmediate as yieldTurn } from 'node:timers/promises';
 import type { StreamEvent } from './dialect.ts';
 import { reset } from './reset.ts';
 
@@ -15,20 +17,16 @@ export interface Pacing {
 /** Writes one response. Every wait ends at once when the connection closes; nothing is written after that. */
 export class Sender {
   readonly #response: ServerResponse;
-  #closed = false;
-  #wake: (() => void) | undefined;
+  readonly #closing = new AbortController();
   #broken = false;
 
   constructor(response: ServerResponse) {
     this.#response = response;
-    response.on('close', () => {
-      this.#closed = true;
-      this.#wake?.();
-    });
+    response.on('close', () => this.#closing.abort());
   }
 
   get closed(): boolean {
-    return this.#closed;
+    return this.#closing.signal.aborted;
   }
 
   /** Whether the sandbox itself broke the connection, as a directive asked. */
@@ -37,19 +35,14 @@ export class Sender {
   }
 
   async sleep(ms: number): Promise<void> {
-    await this.#until((done) => {
-      // A delay of zero still gives other requests their turn.
-      if (ms === 0) {
-        setImmediate(done);
-        return undefined;
-      }
-      const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1));
-      return () => clearTimeout(timer);
-    });
+    const { signal } = this.#closing;
+    // A delay of zero still gives other requests their turn.
+    const slept = ms === 0 ? yieldTurn(undefined, { signal }) : delay(Math.min(ms, 2 ** 31 - 1), undefined, { signal });
+    await slept.catch(ignoreClose);
   }
 
   sendWhole(status: number, headers: Readonly<Record<string, string>>, body: string): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     const length = String(Buffer.byteLength(body));
     this.#response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
     this.#response.end(body);
@@ -57,7 +50,7 @@ export class Sender {
 
   /** Announces the whole body, sends half of it, and breaks the connection. */
   async sendHalf(headers: Readonly<Record<string, string>>, body: string): Promise<void> {
-    if (this.#closed) return;
+    if (this.closed) return;
     const bytes = Buffer.from(body);
     this.#response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length, ...headers });
     await this.#break(bytes.subarray(0, bytes.length >> 1));
@@ -68,7 +61,7 @@ export class Sender {
     events: Iterable<StreamEvent>,
     pacing: Pacing,
   ): Promise<void> {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
@@ -90,7 +83,7 @@ export class Sender {
         batch = '';
         await this.sleep(0);
       }
-      if (this.#closed) return;
+      if (this.closed) return;
     }
     this.#response.end(batch);
   }
@@ -103,36 +96,21 @@ export class Sender {
 
   /** All that was written reaches the client before the connection ends without the body's end. */
   async #break(last: string | Uint8Array): Promise<void> {
-    await this.#until((done) => {
-      this.#response.write(last, () => done());
-      return undefined;
+    if (this.closed) return;
+    await new Promise<void>((resolve) => {
+      this.#response.once('close', resolve);
+      this.#response.write(last, () => resolve());
     });
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#broken = true;
     this.#response.socket?.destroy();
   }
 
   async #write(text: string): Promise<void> {
-    if (this.#closed || text === '' || this.#response.write(text)) return;
-    await this.#until((done) => {
-      this.#response.once('drain', done);
-      return () => this.#response.off('drain', done);
-    });
-  }
-
-  /** Waits for `done` or for the close of the connection; `start` may return its own clean-up. */
-  #until(start: (done: () => void) => (() => void) | undefined): Promise<void> {
-    if (this.#closed) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        this.#wake = undefined;
-        resolve();
-      };
-      const undo = start(done);
-      this.#wake = () => {
-        undo?.();
-        done();
-      };
-    });
+    if (this.closed || text === '' || this.#response.write(text)) return;
+    await once(this.#response, 'drain', { signal: this.#closing.signal }).catch(ignoreClose);
   }
 }
+
+/** Whoever waited looks at `closed` next. */
+function ignoreClose(): void {}

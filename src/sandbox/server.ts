@@ -3,15 +3,16 @@
  * same answer to the same request; directives in the last user message (`directives.ts`) make it slow, long or faulty.
  */
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { planAnswers } from './answer.ts';
 import { chat } from './chat.ts';
-import { type Dialect, outputTokens } from './dialect.ts';
+import type { Dialect, Failure } from './dialect.ts';
 import { type Directives, parseDirectives } from './directives.ts';
-import { isObject } from './json.ts';
+import { isObject, type JsonObject } from './json.ts';
 import { messages } from './messages.ts';
-import { BadRequest, type Prompt } from './prompt.ts';
+import { BadRequest, type Prompt, readPrompt } from './prompt.ts';
 import { responses } from './responses.ts';
 import { Sender } from './sender.ts';
 import { type SandboxStats, Stats } from './stats.ts';
@@ -70,13 +71,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     );
   });
   const host = options.host ?? '127.0.0.1';
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  server.listen(options.port ?? 0, host);
+  await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
@@ -95,7 +91,7 @@ async function serve(request: IncomingMessage, sender: Sender, strict: boolean):
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
   const route = ROUTES.get(path);
   const fail = (status: number, message: string, param: string | null = null, digest = hash('sha256', path, 'hex')) =>
-    sendFailure(sender, route?.dialect ?? chat, { status, message, param, digest });
+    sendFailure(sender, route?.dialect ?? chat, { status, message, param, requestId: requestId(digest) });
   if (route === undefined) return fail(404, `The sandbox has no ${path}.`);
   if (request.method !== route.method) return fail(405, `${path} supports ${route.method} only.`);
   if (route.answer === 'models') return sender.sendWhole(200, {}, modelList());
@@ -105,7 +101,7 @@ async function serve(request: IncomingMessage, sender: Sender, strict: boolean):
   if (body === 'too_large') return fail(413, 'The request body is too large.');
   const digest = hash('sha256', body, 'hex');
   try {
-    const prompt = readPrompt(route.dialect, body);
+    const prompt = readPrompt(parseBody(body), route.dialect.read);
     await answer({ route, request, sender, body, digest, prompt, strict });
   } catch (error) {
     if (error instanceof BadRequest) return fail(400, error.message, error.param, digest);
@@ -132,7 +128,7 @@ function readBody(request: IncomingMessage, sender: Sender): Promise<Buffer | 'c
   });
 }
 
-function readPrompt(dialect: Dialect, body: Buffer): Prompt {
+function parseBody(body: Buffer): JsonObject {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body.toString());
@@ -140,7 +136,7 @@ function readPrompt(dialect: Dialect, body: Buffer): Prompt {
     throw new BadRequest('The request body is not valid JSON.');
   }
   if (!isObject(parsed)) throw new BadRequest('The request body must be a JSON object.');
-  return dialect.read(parsed);
+  return parsed;
 }
 
 interface Work {
@@ -163,7 +159,7 @@ async function answer(work: Work): Promise<void> {
     if (delayMs !== undefined) await sender.sleep(delayMs);
     if (status === undefined) return sender.reset();
     const message = `Simulated error with status ${status}.`;
-    return sendFailure(sender, route.dialect, { status, message, param: null, digest });
+    return sendFailure(sender, route.dialect, { status, message, param: null, requestId: requestId(digest) });
   }
   const inputTokens = Math.min(prompt.inputTokens, work.body.length);
   const headers = { [route.dialect.requestIdHeader]: requestId(digest) };
@@ -175,9 +171,12 @@ async function answer(work: Work): Promise<void> {
     headersText: () => JSON.stringify(work.request.headers),
   });
   const createdS = Math.floor(Date.now() / 1000);
-  const reply = { prompt, answers, inputTokens, reportUsage: directives.usage, digest, createdS };
+  const outputTokens = answers.reduce((sum, one) => sum + one.outputTokens, 0);
+  const reasoningTokens = answers.reduce((sum, one) => sum + one.reasoningTokens, 0);
+  const usage = { inputTokens, outputTokens, reasoningTokens, reportUsage: directives.usage };
+  const reply = { prompt, answers, ...usage, digest, createdS };
   if (prompt.stream) return sender.sendStream(headers, route.dialect.writeStream(reply), { delayMs, failAfter });
-  return sendPaced(sender, headers, route.dialect.writeWhole(reply), outputTokens(answers), directives);
+  return sendPaced(sender, headers, route.dialect.writeWhole(reply), outputTokens, directives);
 }
 
 /** A whole answer takes as long, and fails at the same point, as its stream of so many chunks would. */
@@ -195,18 +194,10 @@ async function sendPaced(
   sender.sendWhole(200, headers, body);
 }
 
-interface FailureOf {
-  readonly status: number;
-  readonly message: string;
-  readonly param: string | null;
-  readonly digest: string;
-}
-
-function sendFailure(sender: Sender, dialect: Dialect, failure: FailureOf): void {
-  const id = requestId(failure.digest);
-  const body = dialect.writeFailure({ ...failure, requestId: id });
+function sendFailure(sender: Sender, dialect: Dialect, failure: Failure): void {
   const retry: Record<string, string> = RETRY_AFTER_STATUSES.has(failure.status) ? { 'retry-after': '1' } : {};
-  sender.sendWhole(failure.status, { [dialect.requestIdHeader]: id, ...retry }, body);
+  const headers = { [dialect.requestIdHeader]: failure.requestId, ...retry };
+  sender.sendWhole(failure.status, headers, dialect.writeFailure(failure));
 }
 
 function requestId(digest: string): string {

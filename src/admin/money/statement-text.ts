@@ -1,5 +1,6 @@
 /** A statement for the terminal, for a spreadsheet, and as a page to print. */
 import { createHash } from 'node:crypto';
+import { table } from '../../lib/text-table.ts';
 import { csvLine } from '../csv.ts';
 import type { StatementView } from './statement-schema.ts';
 
@@ -41,14 +42,11 @@ export function statementTable(statement: StatementView): readonly string[] {
       : []),
     ...(statement.closing_balance === null ? [] : [['Closing balance', '', statement.closing_balance]]),
   ];
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return [
     `Statement of ${title(statement)}, in credits`,
     `${statement.from} to before ${statement.to} (UTC)`,
     '',
-    ...rows.map(([what = '', which = '', amount = '']) =>
-      `${what.padEnd(widths[0] ?? 0)}  ${which.padEnd(widths[1] ?? 0)}  ${amount.padStart(widths[2] ?? 0)}`.trimEnd(),
-    ),
+    ...table(rows, 2),
     ...(statement.closed ? [] : ['', OPEN]),
   ];
 }

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../core/conditions.ts';
 import { errorCode } from '../../lib/error-code.ts';
 import { isObject, objectAt, parseJson, stringAt } from '../../lib/json.ts';
-import type { TransportFailure } from '../upstream.ts';
+import { type TransportFailure, transportFailure } from '../upstream.ts';
 
 export interface Refusal {
   readonly kind: 'refused';
@@ -11,7 +11,7 @@ export interface Refusal {
   readonly body: Buffer;
 }
 
-export type PackageFailure = Refusal | { readonly kind: 'transport'; readonly failure: TransportFailure };
+export type PackageFailure = Refusal | TransportFailure;
 
 /** The members that an error of the AI SDK may have; its classes are the package's own, so they are known by name. */
 interface SdkError {
@@ -47,16 +47,10 @@ export function failureOfPackage(error: unknown): PackageFailure {
   const status = STATUS_BY_NAME[name];
   if (status !== undefined) return refusal(status, message);
   const code = codeOf(error);
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return transport('connect_timeout', 'no connection to the provider within the connect time-out');
-  }
-  if (code !== null) {
-    return UNREACHABLE.has(code)
-      ? transport('unreachable', `the provider cannot be reached (${code})`)
-      : transport('broken', `the connection to the provider broke (${code})`);
-  }
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return transportFailure('connect_timeout');
+  if (code !== null) return transportFailure(UNREACHABLE.has(code) ? 'unreachable' : 'broken', code);
   if (NO_CREDENTIALS.test(message)) return refusal(401, message);
-  return transport('broken', `the provider package failed (${name})`);
+  return { kind: 'broken', message: `the provider package failed (${name})` };
 }
 
 /** The error in one shape for every provider, with its own words: they may say that the context was too long. */
@@ -70,10 +64,6 @@ function wordsOf(responseBody: string): string | undefined {
   const said = parseJson(responseBody);
   if (!isObject(said)) return undefined;
   return stringAt(objectAt(said, 'error') ?? said, 'message');
-}
-
-export function transport(kind: TransportFailure['kind'], message: string): PackageFailure {
-  return { kind: 'transport', failure: { kind, message } };
 }
 
 function sdkError(error: unknown): SdkError {

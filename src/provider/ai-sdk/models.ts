@@ -2,8 +2,9 @@
 import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
 import { fetch } from 'undici';
 import type { Provider } from '../../core/provider.ts';
+import { getOrInsert } from '../../lib/get-or-insert.ts';
 import { Dispatchers } from '../dispatchers.ts';
-import { type PackageFailure, transport } from './failure.ts';
+import type { TransportFailure } from '../upstream.ts';
 import type { StreamingModel } from './streaming-model.ts';
 import { streamingV3 } from './v3.ts';
 
@@ -21,13 +22,14 @@ export class PackageModels {
   readonly #dispatchers = new Dispatchers();
 
   /** A failure where the package is of another time than this gateway. */
-  model(provider: Provider, apiKey: string | null, modelId: string): StreamingModel | PackageFailure {
+  model(provider: Provider, apiKey: string | null, modelId: string): StreamingModel | TransportFailure {
     const sdk = this.#provider(provider, apiKey);
     const model = (sdk.languageModel ? sdk.languageModel(modelId) : sdk(modelId)) as SdkModel | null;
     if (model?.specificationVersion === 'v4') return model;
     if (model?.specificationVersion === 'v3') return streamingV3(model);
     const name = provider.package?.name ?? provider.name;
-    return transport('unreachable', `the package ${name} does not offer the interface v3 or v4 of the AI SDK`);
+    const message = `the package ${name} does not offer the interface v3 or v4 of the AI SDK`;
+    return { kind: 'unreachable', message };
   }
 
   close(): Promise<void> {
@@ -35,18 +37,11 @@ export class PackageModels {
   }
 
   #provider(provider: Provider, apiKey: string | null): SdkProvider {
-    let made = this.#made.get(provider);
-    if (!made) {
-      made = new Map();
-      this.#made.set(provider, made);
-    }
-    let sdk = made.get(apiKey ?? '');
-    if (!sdk) {
+    const made = getOrInsert(this.#made, provider, () => new Map<string, SdkProvider>());
+    return getOrInsert(made, apiKey ?? '', () => {
       if (!provider.package) throw new Error(`provider ${provider.name} has no package`);
-      sdk = provider.package.create(this.#settings(provider, apiKey)) as SdkProvider;
-      made.set(apiKey ?? '', sdk);
-    }
-    return sdk;
+      return provider.package.create(this.#settings(provider, apiKey)) as SdkProvider;
+    });
   }
 
   #settings(provider: Provider, apiKey: string | null): Record<string, unknown> {

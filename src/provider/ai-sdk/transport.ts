@@ -10,7 +10,7 @@ import { wholeBytes } from '../../wire/lane.ts';
 import { responsesToTurn } from '../../wire/responses/to-turn.ts';
 import { AnswerFilter } from '../../wire/translate/answer-filter.ts';
 import { toolNames } from '../../wire/translate/tool-names.ts';
-import type { TransportFailure, UpstreamHandle, UpstreamListener, UpstreamPackageCall } from '../upstream.ts';
+import { transportFailure, type UpstreamHandle, type UpstreamListener, type UpstreamPackageCall } from '../upstream.ts';
 import { answerWriter } from './answer-writer.ts';
 import { writeCallOptions } from './call-options.ts';
 import { failureOfPackage, type PackageFailure } from './failure.ts';
@@ -76,7 +76,7 @@ class PackageExchange implements UpstreamHandle {
       if (!('doStream' in model)) return this.#fail(model);
       const read = await readCall(this.#call, model);
       if (this.#ended) return;
-      this.#arm(timeouts.firstByteMs, FIRST_BYTE);
+      this.#arm(timeouts.firstByteMs, 'first_byte_timeout');
       // Whole answers are streamed too: the provider's acceptance and its silence show at once, as they do over HTTP.
       const { stream } = await model.doStream({ ...read.options, abortSignal: this.#aborted.signal });
       await this.#answer(stream, read, new PartReader(model.provider));
@@ -97,7 +97,7 @@ class PackageExchange implements UpstreamHandle {
     // The call ends at once, also where a package does not heed the signal.
     this.#aborted.signal.addEventListener('abort', () => void parts.cancel().catch(() => {}));
     while (!this.#ended) {
-      this.#arm(this.#call.timeouts.idleMs, IDLE);
+      this.#arm(this.#call.timeouts.idleMs, 'idle_timeout');
       const { done, value } = await parts.read();
       this.#disarm();
       if (this.#ended) break;
@@ -127,8 +127,8 @@ class PackageExchange implements UpstreamHandle {
     if (this.#ended) return;
     this.#end();
     this.#aborted.abort();
-    if (failure.kind === 'transport') {
-      this.#listener.onFailure(failure.failure);
+    if (failure.kind !== 'refused') {
+      this.#listener.onFailure(failure);
       return;
     }
     const headers = { contentType: 'application/json', retryAfter: failure.retryAfter, requestId: null };
@@ -143,9 +143,9 @@ class PackageExchange implements UpstreamHandle {
     this.resume();
   }
 
-  #arm(ms: number, failure: TransportFailure): void {
+  #arm(ms: number, kind: 'first_byte_timeout' | 'idle_timeout'): void {
     this.#disarm();
-    this.#timer = setTimeout(() => this.#fail({ kind: 'transport', failure }), ms);
+    this.#timer = setTimeout(() => this.#fail(transportFailure(kind)), ms);
   }
 
   #disarm(): void {
@@ -187,12 +187,3 @@ function providerOptionsOf(provider: Provider): NonNullable<LanguageModelV4CallO
 
 /** Models that a prompt can be cached for on request; on Bedrock the others refuse a request with a mark. */
 const CACHING_MODELS = /claude|anthropic|nova/i;
-
-const FIRST_BYTE: TransportFailure = {
-  kind: 'first_byte_timeout',
-  message: 'the provider sent no answer within the first-byte time-out',
-};
-const IDLE: TransportFailure = {
-  kind: 'idle_timeout',
-  message: 'the provider fell silent for longer than the idle time-out',
-};

@@ -1,6 +1,7 @@
 /** The client over undici: one pool for each origin and way to it, and a handler object for each call. */
 import type { Dispatcher } from 'undici';
 import { DeadlineTimer } from '../../lib/deadline-timer.ts';
+import { getOrInsert } from '../../lib/get-or-insert.ts';
 import type { CallHandle, Destination, OutgoingRequest, ResponseListener } from '../client.ts';
 import { HttpCall } from './call.ts';
 import { openUpstreamPool, type UpstreamPool } from './pool.ts';
@@ -54,12 +55,7 @@ export class HttpClient {
 
   #pool({ origin, network }: Destination, connectMs: number): UpstreamPool {
     const name = JSON.stringify([origin, connectMs, network]);
-    let pool = this.#pools.get(name);
-    if (!pool) {
-      pool = openUpstreamPool(origin, network, connectMs);
-      this.#pools.set(name, pool);
-    }
-    return pool;
+    return getOrInsert(this.#pools, name, () => openUpstreamPool(origin, network, connectMs));
   }
 }
 
