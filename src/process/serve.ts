@@ -22,7 +22,6 @@ import { startMaintenance } from '../ledger/maintenance.ts';
 import { AccessLog } from '../observe/access-log.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
-import type { RequestLogAppender } from '../observe/request-log/store.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
 import { Shortfalls } from '../observe/shortfalls.ts';
 import { Transports } from '../provider/transports.ts';
@@ -31,10 +30,12 @@ import { HttpServer } from '../transport/server/http-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { type Inspection, inspect } from './inspect.ts';
-import { openKeyholderPage } from './keyholder.ts';
+import { keyholderPage } from './keyholder.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
+import type { OperatorData } from './operators.ts';
 import { keepOutputSpeeds } from './output-speeds.ts';
 import { Readiness } from './readiness.ts';
+import type { OpenRequestLog } from './request-log.ts';
 import { ServingMetrics } from './serving-metrics.ts';
 import { openTelemetry } from './telemetry.ts';
 
@@ -46,7 +47,8 @@ export interface ServeOptions {
   readonly env: Environment;
   readonly log: Log;
   readonly ledger: OwnedLedger;
-  readonly requestLog?: RequestLogAppender;
+  readonly operatorData: Pick<OperatorData, 'endedPageSessions'>;
+  readonly requestLog: OpenRequestLog;
   /** Told about every request, beside the request log. */
   readonly observers?: readonly RequestObserver[];
   readonly installationSecret: string;
@@ -96,12 +98,12 @@ export interface Serving {
   preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
   drain(): Promise<void>;
-  /** After `drain`. The ledger stays open. */
+  /** After `drain`. What it was given stays open. */
   close(): Promise<void>;
 }
 
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { settings, env, log, ledger } = options;
+  const { settings, env, log, ledger, installationSecret } = options;
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
   const clock = systemClock();
@@ -173,9 +175,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   parts.defer(() => counter.close());
 
-  const appender = options.requestLog;
-  const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
-  parts.defer(() => requestLog?.close());
+  const { appender, reader } = options.requestLog;
+  const requestLog = new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
+  parts.defer(() => requestLog.close());
 
   const telemetry = await openTelemetry(env, log);
   parts.defer(() => telemetry?.close());
@@ -187,7 +189,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     clock,
     upstream,
     routing: newRoutingState(clock),
-    keys: new KeyCache(ledger, options.installationSecret),
+    keys: new KeyCache(ledger, installationSecret),
     inFlight: new InFlight(ledger),
     counter,
     replyBudget: new ReplyBudget(),
@@ -197,7 +199,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         metrics.requests,
         shortfalls,
         new AccessLog(log, () => config.accessLog),
-        ...(requestLog === undefined ? [] : [requestLog]),
+        requestLog,
         ...(telemetry === null ? [] : [telemetry]),
         ...(options.observers ?? []),
       ],
@@ -217,10 +219,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const tls = tlsFiles && (await readTls(tlsFiles));
   certificateEndsAtMs = tls && certificateEndMs(tls);
   tell();
-  const { installationSecret } = options;
   const proxies = trustedProxies(settings);
-  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null, proxies });
-  parts.defer(() => pages.close());
+  const pages = keyholderPage({
+    gateway,
+    ledger,
+    installationSecret,
+    proxies,
+    secure: tls !== null || settings.publicUrl?.startsWith('https:') === true,
+    ended: options.operatorData.endedPageSessions,
+    requestLog: reader,
+  });
   const handler = requestHandler({
     gateway,
     pages,

@@ -25,8 +25,7 @@ export interface ServingParts {
   readonly inFlight: Pick<InFlight, 'running'>;
   readonly server: Pick<HttpServer, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
-  /** Absent where there is no request log. */
-  readonly requestLog: { readonly stats: RequestLogStats } | undefined;
+  readonly requestLog: { readonly stats: RequestLogStats };
 }
 
 export class ServingMetrics {
@@ -45,7 +44,7 @@ export class ServingMetrics {
       ...heldReading(inFlight.running()),
       ...routingReading(catalog, routing),
       ...ledgerReading(await ledger.stats()),
-      ...(requestLog === undefined ? {} : requestLogReading(requestLog.stats)),
+      ...requestLogReading(requestLog.stats),
       ...this.#loopReading(),
       gateway_connections: one(server.connections),
       gateway_heap_used_bytes: one(used_heap_size),

@@ -32,7 +32,7 @@ import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, stor
 import { openStore } from './open-store.ts';
 import { openOperatorData } from './operators.ts';
 import { watchCertificates } from './own-certificates.ts';
-import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
+import { keepRequestLog, openRequestLog } from './request-log.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
@@ -118,8 +118,11 @@ export async function startGateway(
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
-  const requestLog = await openRequestLogAppender(settings, log);
+  const requestLog = await openRequestLog(settings, log);
   parts.defer(() => requestLog.close());
+  const clock = systemClock();
+  const data = openOperatorData(settings, secret, clock);
+  parts.defer(() => data.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   let keeper: ModelListKeeper | null = null;
   const onReload = (): void => keeper?.ask();
@@ -130,22 +133,20 @@ export async function startGateway(
           ...shared,
           log,
           ledger,
+          operatorData: data,
           requestLog,
           observers,
           onReload,
         })
       : await serveInWorkers(shared, { log, onReload });
   parts.defer(() => serving.close());
-  const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
+  const kept = keepRequestLog(settings, requestLog.reader, log, () => serving.catalog().requestLog);
   parts.defer(() => kept.close());
   const origin = publicOrigin(settings.host, serving.port, serving.secure);
 
   const lists = { settings, env, documents: ledger };
-  const clock = systemClock();
   const clockWatch = watchClock(clock, log);
   parts.defer(() => clockWatch.close());
-  const data = openOperatorData(settings, secret, clock);
-  parts.defer(() => data.close());
   const { adminTls } = settings;
   const adminPem = adminTls && (await readTls(adminTls));
   const adminFiles = { problems: [] as readonly string[], endsAtMs: adminPem && certificateEndMs(adminPem) };
@@ -226,7 +227,7 @@ export async function startGateway(
     clock,
     gatewayOrigin,
     known: () => serving.catalog(),
-    requests: new Requests(kept.reader, () => serving.running()),
+    requests: new Requests(requestLog.reader, () => serving.running()),
     ready: () => serving.ready(),
     metrics: () =>
       scrape({ settings, serving, ledger, audits, alerts, clock: clockWatch, operators: data.operators, ownFiles }),

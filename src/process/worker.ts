@@ -1,5 +1,6 @@
 /** One worker process: the serving part of the gateway with a connection to PostgreSQL of its own, a replica like any other. */
 import { ConfigError } from '../config/problem.ts';
+import { systemClock } from '../core/clock.ts';
 import { StoreError, type StoreErrorName } from '../ledger/errors.ts';
 import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../ledger/ledger.ts';
@@ -7,7 +8,8 @@ import { openPostgresStore } from '../ledger/postgres/store.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
 import { merged } from '../observe/metrics/reading.ts';
-import { openRequestLogAppender } from './request-log.ts';
+import { openOperatorData } from './operators.ts';
+import { openRequestLog } from './request-log.ts';
 import { type Serving, serve } from './serve.ts';
 import { ownProcessReading } from './serving-metrics.ts';
 import type { Call, WorkerInput, WorkerReport } from './worker-process.ts';
@@ -27,7 +29,8 @@ async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInpu
     const store = await openPostgresStore({ url: settings.databaseUrl ?? '' });
     const ledger = createLedgerOn(new GroupCommit(store), { leaseMs: settings.leaseMs });
     const log = openLog(settings.logLevel);
-    const requestLog = await openRequestLogAppender(settings, log);
+    const requestLog = await openRequestLog(settings, log);
+    const operatorData = openOperatorData(settings, installationSecret, systemClock());
     const serving = await serve({
       settings,
       env,
@@ -35,6 +38,7 @@ async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInpu
       sandboxUrl,
       ledger,
       log,
+      operatorData,
       requestLog,
       reusePort: true,
       onCatalog: (names) => post({ kind: 'catalog', names }),
@@ -45,6 +49,7 @@ async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInpu
       metrics: async () => [merged([...(await serving.metrics()), await ownProcessReading()])],
       close: async () => {
         await serving.close();
+        await operatorData.close();
         await requestLog.close();
         await ledger.close();
         // What somebody else does not end, such as a call to an OTLP target that hangs, must not keep the process.
