@@ -4,6 +4,7 @@ import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
+import { readTelemetry } from '../config/telemetry.ts';
 import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
@@ -37,22 +38,25 @@ import { keepOutputSpeeds } from './output-speeds.ts';
 import { Readiness } from './readiness.ts';
 import type { OpenRequestLog } from './request-log.ts';
 import { ServingMetrics } from './serving-metrics.ts';
-import { openTelemetry } from './telemetry.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
 
-export interface ServeOptions {
+/** What every process of a gateway serves with. */
+export interface ServeInput {
   readonly settings: Settings;
   readonly env: Environment;
+  readonly installationSecret: string;
+  readonly sandboxUrl: string;
+}
+
+export interface ServeOptions extends ServeInput {
   readonly log: Log;
   readonly ledger: OwnedLedger;
   readonly operatorData: Pick<OperatorData, 'endedPageSessions'>;
   readonly requestLog: OpenRequestLog;
   /** Told about every request, beside the request log. */
   readonly observers?: readonly RequestObserver[];
-  readonly installationSecret: string;
-  readonly sandboxUrl: string;
   /** Other workers share the port; 0 is then not possible. */
   readonly reusePort?: boolean;
   /** Told at the start and after each reload. */
@@ -73,14 +77,12 @@ export interface CatalogNames {
   readonly auditEveryMs: number | null;
   /** Why a changed config file or certificate is not in use; empty where nothing is wrong. */
   readonly problems: readonly string[];
-  /** Of the public listener; null where it has no certificate. */
+  /** Of the public listener; null where it has no TLS. */
   readonly certificateEndsAtMs: number | null;
 }
 
 export interface Serving {
   readonly port: number;
-  /** Whether the public listener has TLS. */
-  readonly secure: boolean;
   catalog(): CatalogNames;
   /** The configuration in use, and how its providers do. */
   inspect(): Promise<Inspection>;
@@ -179,7 +181,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const requestLog = new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
   parts.defer(() => requestLog.close());
 
-  const telemetry = await openTelemetry(env, log);
+  const telemetryTo = readTelemetry(env);
+  // Its library is loaded only where a target is configured.
+  const telemetry =
+    telemetryTo && (await (await import('../observe/telemetry/telemetry.ts')).openTelemetry(telemetryTo, log));
   parts.defer(() => telemetry?.close());
 
   const metrics = new ServingMetrics(settings.metricsPerKey);
@@ -271,23 +276,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const opened = parts.move();
   return {
     port,
-    secure: tls !== null,
     catalog: names,
     running: async () => gateway.inFlight.running(),
     inspect: async () => inspect(config, gateway.routing, shortfalls.list(clock.nowMs())),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
-    metrics: async () => [
-      await metrics.reading({
-        catalog: config.catalog,
-        routing: gateway.routing,
-        inFlight: gateway.inFlight,
-        server,
-        ledger,
-        requestLog,
-      }),
-    ],
+    metrics: async () => [await metrics.reading({ gateway, server, ledger, requestLog })],
     preStop: async () => {
       stopping = true;
       // A load balancer that keeps connections would send a request just when the drain closes them.

@@ -6,7 +6,7 @@ import { readFileLimit } from '../config/file-limit.ts';
 import type { Mode } from '../core/key.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RunningRequest } from '../core/request-record.ts';
-import type { InFlight } from '../exchange/in-flight.ts';
+import type { Gateway } from '../exchange/gateway.ts';
 import type { LedgerStats } from '../ledger/group-commit/batch-stats.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import type { Reading, Sample } from '../observe/metrics/reading.ts';
@@ -20,9 +20,7 @@ const NANOS = 1_000_000_000;
 const LOOK_MS = 20;
 
 export interface ServingParts {
-  readonly catalog: Catalog;
-  readonly routing: RoutingState;
-  readonly inFlight: Pick<InFlight, 'running'>;
+  readonly gateway: Pick<Gateway, 'catalog' | 'routing' | 'inFlight'>;
   readonly server: Pick<HttpServer, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   readonly requestLog: { readonly stats: RequestLogStats };
@@ -37,12 +35,12 @@ export class ServingMetrics {
     this.requests = new RequestMetrics({ perKey });
   }
 
-  async reading({ catalog, routing, inFlight, server, ledger, requestLog }: ServingParts): Promise<Reading> {
+  async reading({ gateway, server, ledger, requestLog }: ServingParts): Promise<Reading> {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
     return {
       ...this.requests.reading(),
-      ...heldReading(inFlight.running()),
-      ...routingReading(catalog, routing),
+      ...heldReading(gateway.inFlight.running()),
+      ...routingReading(gateway.catalog(), gateway.routing),
       ...ledgerReading(await ledger.stats()),
       ...requestLogReading(requestLog.stats),
       ...this.#loopReading(),

@@ -142,7 +142,7 @@ export async function startGateway(
   parts.defer(() => serving.close());
   const kept = keepRequestLog(settings, requestLog.reader, log, () => serving.catalog().requestLog);
   parts.defer(() => kept.close());
-  const origin = publicOrigin(settings.host, serving.port, serving.secure);
+  const origin = publicOrigin(settings.host, serving.port, serving.catalog().certificateEndsAtMs !== null);
 
   const lists = { settings, env, documents: ledger };
   const clockWatch = watchClock(clock, log);

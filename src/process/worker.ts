@@ -10,21 +10,22 @@ import { openLog } from '../observe/log.ts';
 import { merged } from '../observe/metrics/reading.ts';
 import { openOperatorData } from './operators.ts';
 import { openRequestLog } from './request-log.ts';
-import { type Serving, serve } from './serve.ts';
+import { type ServeInput, type Serving, serve } from './serve.ts';
 import { ownProcessReading } from './serving-metrics.ts';
-import type { Call, WorkerInput, WorkerReport } from './worker-process.ts';
+import type { Call, WorkerReport } from './worker-process.ts';
 
 // The primary process says when to stop. A terminal, or a service manager, signals all processes of a group at once.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
-process.once('message', (input: WorkerInput) => void run(input));
+process.once('message', (input: ServeInput) => void run(input));
 
 function post(report: WorkerReport): void {
   // Its primary process may be gone, which ends this one as well.
   if (process.connected) process.send?.(report);
 }
 
-async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInput): Promise<void> {
+async function run(input: ServeInput): Promise<void> {
+  const { settings, installationSecret } = input;
   try {
     const store = await openPostgresStore({ url: settings.databaseUrl ?? '' });
     const ledger = createLedgerOn(new GroupCommit(store), { leaseMs: settings.leaseMs });
@@ -32,10 +33,7 @@ async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInpu
     const requestLog = await openRequestLog(settings, log);
     const operatorData = openOperatorData(settings, installationSecret, systemClock());
     const serving = await serve({
-      settings,
-      env,
-      installationSecret,
-      sandboxUrl,
+      ...input,
       ledger,
       log,
       operatorData,
@@ -57,7 +55,7 @@ async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInpu
       },
     };
     process.on('message', (call: Call) => void answer(asked, call));
-    post({ kind: 'listening', secure: serving.secure });
+    post({ kind: 'listening' });
   } catch (error) {
     post({ kind: 'failed', ...failureOf(error) });
   }
