@@ -10,7 +10,6 @@ import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
-import type { AlertPolicy, RequestLogPolicy } from '../core/policy.ts';
 import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -66,15 +65,11 @@ export interface ServeOptions extends ServeInput {
 }
 
 /** What the operator's side must know of the configuration in use. */
-export interface CatalogNames {
+export interface CatalogNames extends Pick<Config, 'sandbox' | 'requestLog' | 'alerts' | 'auditEveryMs'> {
   readonly providers: readonly string[];
   readonly models: readonly string[];
-  readonly sandbox: boolean;
   /** There are no other providers: what a key buys is simulated. */
   readonly sandboxAlone: boolean;
-  readonly requestLog: RequestLogPolicy;
-  readonly alerts: AlertPolicy | null;
-  readonly auditEveryMs: number | null;
   /** Why a changed config file or certificate is not in use; empty where nothing is wrong. */
   readonly problems: readonly string[];
   /** Of the public listener; null where it has no TLS. */
@@ -305,11 +300,8 @@ function serverLimits({ limits }: Config, log: Log): ServerLimits {
   const warning = connectionsWarning(connections, fileLimit);
   if (warning !== null) log.warn({}, warning);
   return {
-    headersTimeoutMs: limits.headersTimeoutMs,
+    ...limits,
     requestTimeoutMs: limits.bodyTimeoutMs,
-    keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
-    headerBytes: limits.headerBytes,
-    headerCount: limits.headerCount,
     connections,
     connectionsPerAddress: limits.connectionsPerAddress ?? Number.POSITIVE_INFINITY,
   };

@@ -21,7 +21,6 @@ import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
 import { Audits } from '../ledger/audits.ts';
-import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
@@ -112,8 +111,7 @@ export async function startGateway(
   await ensureDataDir(settings.dataDir);
   const broken = Promise.withResolvers<Error>();
   const opened = await openStore(settings, broken.resolve);
-  const secret = opened.installationSecret;
-  const ledger = createLedgerOn(opened.operations, { leaseMs: settings.leaseMs });
+  const { ledger, installationSecret: secret } = opened;
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());

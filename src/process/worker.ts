@@ -2,8 +2,7 @@
 import { ConfigError } from '../config/problem.ts';
 import { systemClock } from '../core/clock.ts';
 import { StoreError, type StoreErrorName } from '../ledger/errors.ts';
-import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
-import { createLedgerOn } from '../ledger/ledger.ts';
+import { createLedger } from '../ledger/ledger.ts';
 import { openPostgresStore } from '../ledger/postgres/store.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
@@ -28,7 +27,7 @@ async function run(input: ServeInput): Promise<void> {
   const { settings, installationSecret } = input;
   try {
     const store = await openPostgresStore({ url: settings.databaseUrl ?? '' });
-    const ledger = createLedgerOn(new GroupCommit(store), { leaseMs: settings.leaseMs });
+    const ledger = createLedger(store, { leaseMs: settings.leaseMs });
     const log = openLog(settings.logLevel);
     const requestLog = await openRequestLog(settings, log);
     const operatorData = openOperatorData(settings, installationSecret, systemClock());
