@@ -35,12 +35,12 @@ import { systemClock } from './core/clock.ts';
 import { NO_LOG } from './core/log.ts';
 import { Audits } from './ledger/audits.ts';
 import { StoreError, StoreLockedError } from './ledger/errors.ts';
-import { createLedger, createLedgerOn, type OwnedLedger } from './ledger/ledger.ts';
+import { createLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
 import { errorCode } from './lib/error-code.ts';
 import { readVersion } from './lib/version.ts';
-import { openShared } from './process/open-store.ts';
+import { type OpenedStore, openShared } from './process/open-store.ts';
 import { openOperatorData } from './process/operators.ts';
 
 const EXIT_FAILED = 1;
@@ -180,11 +180,6 @@ async function runRequests(command: CommandShape, line: readonly string[]): Prom
   }
 }
 
-interface OpenedLedger {
-  readonly ledger: OwnedLedger;
-  readonly secret: string;
-}
-
 /** Connects to the running gateway where one answers, and otherwise opens the store itself, with its lock. */
 async function connectAdmin(settings: Settings, createsData: boolean): Promise<AdminConnection> {
   const { dataDir } = settings;
@@ -227,8 +222,8 @@ async function connectAdmin(settings: Settings, createsData: boolean): Promise<A
 
 async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { databaseUrl } = settings;
-  const { ledger, secret } =
-    databaseUrl === null ? await openEmbedded(settings) : await openDatabase(databaseUrl, settings.installationSecret);
+  const { ledger, installationSecret: secret } =
+    databaseUrl === null ? await openEmbedded(settings) : await openShared(databaseUrl, settings);
   const clock = systemClock();
   const data = openOperatorData(settings, secret, clock);
   // What was raised and delivered can be read; only a gateway watches and delivers.
@@ -283,14 +278,12 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   };
 }
 
-async function openEmbedded({ dataDir, installationSecret: given }: Settings): Promise<OpenedLedger> {
+async function openEmbedded({
+  dataDir,
+  installationSecret: given,
+}: Settings): Promise<Pick<OpenedStore, 'ledger' | 'installationSecret'>> {
   const secret = await installationSecret(dataDir, given);
-  return { ledger: createLedger(openSyncStore({ file: storeFile(dataDir) })), secret };
-}
-
-async function openDatabase(databaseUrl: string, given: string | null): Promise<OpenedLedger> {
-  const { operations, installationSecret: secret } = await openShared(databaseUrl, given);
-  return { ledger: createLedgerOn(operations), secret };
+  return { ledger: createLedger(openSyncStore({ file: storeFile(dataDir) })), installationSecret: secret };
 }
 
 function errorLines(error: unknown): readonly string[] {

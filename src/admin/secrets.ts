@@ -1,9 +1,10 @@
 /** The two secrets in the data folder. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, link, open, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
+import { publishFile } from '../lib/new-file.ts';
 import { ensureDataDir, storeFile } from './data-folder.ts';
 import { AdminError } from './error.ts';
 
@@ -67,15 +68,10 @@ async function createSecret(dataDir: string, name: string, check: () => Promise<
   const path = join(dataDir, name);
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    const file = await open(draft, 'wx', 0o600);
-    try {
-      await file.writeFile(`${randomBytes(SECRET_BYTES).toString('hex')}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    const text = `${randomBytes(SECRET_BYTES).toString('hex')}\n`;
+    await writeFile(draft, text, { flag: 'wx', mode: 0o600, flush: true });
     await chmod(draft, 0o600);
-    await publish(draft, path);
+    await publishFile(draft, path);
   } catch (error) {
     throw new AdminError('unavailable', `${path} cannot be created: ${reason(error)}`, { cause: error });
   } finally {
@@ -84,18 +80,6 @@ async function createSecret(dataDir: string, name: string, check: () => Promise<
   const secret = await readSecret(dataDir, name);
   if (secret === null) throw new AdminError('unavailable', `${path} vanished while it was being created`);
   return secret;
-}
-
-/** A hard link never replaces a file; file systems without links get a rename. */
-async function publish(draft: string, path: string): Promise<void> {
-  try {
-    await link(draft, path);
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === 'EEXIST') return;
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
-    await rename(draft, path);
-  }
 }
 
 function reason(error: unknown): string {

@@ -1,8 +1,7 @@
 /** Reads a request body within its limit. A problem is a value: the request is counted against the rate limit first. */
 import { GatewayError } from '../core/conditions.ts';
+import { ByteCollector } from '../lib/byte-collector.ts';
 import type { BodySink, IncomingRequest } from '../transport/server.ts';
-
-const NOTHING = Buffer.alloc(0);
 
 /** Never rejects. */
 export function readBody(request: IncomingRequest, limitBytes: number): Promise<Buffer | GatewayError> {
@@ -13,55 +12,35 @@ export function readBody(request: IncomingRequest, limitBytes: number): Promise<
   });
 }
 
-/** The first piece is taken as it is, and is mostly the only one; later ones are copied, however small they are. */
 class CollectedBody implements BodySink {
   readonly #limitBytes: number;
-  readonly #expectedBytes: number;
-  #buffer: Buffer = NOTHING;
-  #bytes = 0;
-  #ended = false;
   readonly #resolve: (result: Buffer | GatewayError) => void;
+  /** Null after the end. */
+  #collected: ByteCollector | null;
 
   constructor(limitBytes: number, expectedBytes: number, resolve: (result: Buffer | GatewayError) => void) {
     this.#limitBytes = limitBytes;
-    this.#expectedBytes = expectedBytes;
+    this.#collected = new ByteCollector(expectedBytes);
     this.#resolve = resolve;
   }
 
   onData(piece: Buffer): void {
-    if (this.#ended) return;
-    const bytes = this.#bytes + piece.length;
-    if (bytes > this.#limitBytes) {
-      this.#end(tooLarge(this.#limitBytes));
-      return;
-    }
-    if (this.#bytes === 0) this.#buffer = piece;
-    else {
-      if (bytes > this.#buffer.length) this.#grow(bytes);
-      piece.copy(this.#buffer, this.#bytes);
-    }
-    this.#bytes = bytes;
+    if (this.#collected === null) return;
+    if (this.#collected.length + piece.length > this.#limitBytes) this.#end(tooLarge(this.#limitBytes));
+    else this.#collected.add(piece);
   }
 
   onEnd(): void {
-    this.#end(this.#bytes === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.#bytes));
+    if (this.#collected !== null) this.#end(this.#collected.whole());
   }
 
   onAborted(): void {
     this.#end(new GatewayError('invalid_request', { message: 'The request body broke off.' }));
   }
 
-  /** Not to all that is announced at once: a client may announce what it never sends. */
-  #grow(bytes: number): void {
-    const larger = Buffer.allocUnsafe(Math.max(bytes, Math.min(2 * bytes, this.#expectedBytes)));
-    this.#buffer.copy(larger, 0, 0, this.#bytes);
-    this.#buffer = larger;
-  }
-
+  /** The promise takes the first result. */
   #end(result: Buffer | GatewayError): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#buffer = NOTHING;
+    this.#collected = null;
     this.#resolve(result);
   }
 }

@@ -9,6 +9,12 @@ export class ByteCollector {
   #only: Buffer | null = null;
   #bytes: Buffer | null = null;
   #length = 0;
+  readonly #expectedBytes: number;
+
+  /** No more room is taken than for what is expected, and not for all of that at once: it may never come. */
+  constructor(expectedBytes = Number.POSITIVE_INFINITY) {
+    this.#expectedBytes = expectedBytes;
+  }
 
   get length(): number {
     return this.#length;
@@ -30,7 +36,8 @@ export class ByteCollector {
 
   #reserve(length: number): Buffer {
     if (this.#bytes === null || this.#bytes.length < length) {
-      const larger = Buffer.allocUnsafe(Math.max(FIRST_BYTES, 2 * length));
+      const wanted = Math.min(Math.max(FIRST_BYTES, 2 * length), this.#expectedBytes);
+      const larger = Buffer.allocUnsafe(Math.max(length, wanted));
       larger.set(this.whole());
       this.#bytes = larger;
       this.#only = null;

@@ -37,22 +37,15 @@ export interface BannerInfo {
   readonly consoleBuilt: boolean;
 }
 
-export function bannerLines({
-  origin,
-  dataDir,
-  sandbox,
-  keys,
-  consoleOrigin,
-  link,
-  consoleBuilt,
-}: BannerInfo): readonly string[] {
+export function bannerLines(info: BannerInfo): readonly string[] {
+  const { origin, keys, link } = info;
   const tokenOrigin = originOf(origin, 'token_budget');
   const lines = [
-    `Model Gateway listens on ${origin} (data in ${dataDir}).`,
+    `Model Gateway listens on ${origin} (data in ${info.dataDir}).`,
     link === null
-      ? `Console: ${consoleOrigin} (sign in with the link of: npx gateway operators link)`
+      ? `Console: ${info.consoleOrigin} (sign in with the link of: npx gateway operators link)`
       : `Console: ${link} (signs in once, within 15 minutes)`,
-    ...(consoleBuilt ? [] : [HOW_TO_BUILD]),
+    ...(info.consoleBuilt ? [] : [HOW_TO_BUILD]),
   ];
   if (!keys)
     return [...lines, 'List keys: npx gateway keys list. Create one: npx gateway keys create --mode credit --credit 5'];
@@ -62,7 +55,7 @@ export function bannerLines({
     `  credit key (${FIRST_CREDIT} credits):               ${keys.credit}`,
     `  token-budget key (${FIRST_BUDGET} tokens/month): ${keys.tokenBudget}`,
   );
-  if (sandbox) {
+  if (info.sandbox) {
     lines.push(
       '',
       'Try it (the sandbox models are simulated; nothing leaves this machine):',

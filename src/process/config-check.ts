@@ -1,7 +1,7 @@
 /** `gateway config check FILE`: whether a gateway could start with this file, and what it would serve. */
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { Output } from '../cli/output.ts';
+import { json as asJson, lines, type Output } from '../cli/output.ts';
 import { table } from '../cli/text.ts';
 import type { Config, Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
@@ -39,20 +39,18 @@ export async function checkConfigFile(
 function inOrder(file: string, { catalog }: Config, json: boolean): Output {
   const models = modelReport(catalog.models.values());
   const providers = [...catalog.providers.keys()];
-  if (json) return { text: `${JSON.stringify({ ok: true, file, problems: [], providers, models })}\n`, exitCode: 0 };
-  const lines = [
+  if (json) return asJson({ ok: true, file, problems: [], providers, models });
+  return lines([
     ...table([[...REPORT_HEADINGS], ...models.map(reportCells)]),
     '',
     `${file} is valid: ${models.length} models of ${providers.length} providers (${providers.join(', ')}).`,
-  ];
-  return { text: `${lines.join('\n')}\n`, exitCode: 0 };
+  ]);
 }
 
 function inDisorder(file: string, problems: readonly string[], json: boolean): Output {
-  if (json) return { text: `${JSON.stringify({ ok: false, file, problems })}\n`, exitCode: 1 };
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
-  const lines = [...problems, '', `${count}. Whatever depends on these is checked once they are corrected.`];
-  return { text: `${lines.join('\n')}\n`, exitCode: 1 };
+  const texts = [...problems, '', `${count}. Whatever depends on these is checked once they are corrected.`];
+  return { ...(json ? asJson({ ok: false, file, problems }) : lines(texts)), exitCode: 1 };
 }
 
 /** `models[3].pricing` of a long file is easier to find by the name of the model. */

@@ -4,36 +4,38 @@ import { storeFile } from '../admin/data-folder.ts';
 import { installationSecret } from '../admin/secrets.ts';
 import type { Settings } from '../config/config.ts';
 import { StoreLockedError } from '../ledger/errors.ts';
-import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
+import { createLedger, type OwnedLedger } from '../ledger/ledger.ts';
 import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
-import type { OperationRunner } from '../ledger/store.ts';
 
 const LOCK_WAIT_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
 
 export interface OpenedStore {
-  readonly operations: OperationRunner;
+  readonly ledger: OwnedLedger;
   readonly installationSecret: string;
   /** Whether it falls to this process to make the first keys, where there are none. */
   claimFirstStart(): Promise<boolean>;
 }
 
 export async function openStore(settings: Settings, onBroken: (why: Error) => void): Promise<OpenedStore> {
-  const { dataDir, databaseUrl } = settings;
-  if (databaseUrl !== null) return openShared(databaseUrl, settings.installationSecret);
+  const { dataDir, databaseUrl, leaseMs } = settings;
+  if (databaseUrl !== null) return openShared(databaseUrl, settings);
   const secret = await installationSecret(dataDir, settings.installationSecret);
   const store = await whenUnlocked(() => openInProcessStore({ file: storeFile(dataDir), onBroken }));
-  return { operations: new GroupCommit(store), installationSecret: secret, claimFirstStart: async () => true };
+  return { ledger: createLedger(store, { leaseMs }), installationSecret: secret, claimFirstStart: async () => true };
 }
 
 /** Any number of processes may have it open at once. */
-export async function openShared(databaseUrl: string, given: string | null): Promise<OpenedStore> {
+export async function openShared(
+  databaseUrl: string,
+  { installationSecret: given, leaseMs }: Settings,
+): Promise<OpenedStore> {
   const { openPostgresStore } = await import('../ledger/postgres/store.ts');
   const store = await openPostgresStore({ url: databaseUrl });
   try {
     const secret = await store.sharedSecret(given);
-    const operations = new GroupCommit(store);
-    return { operations, installationSecret: secret, claimFirstStart: store.claimFirstStart };
+    const ledger = createLedger(store, { leaseMs });
+    return { ledger, installationSecret: secret, claimFirstStart: store.claimFirstStart };
   } catch (error) {
     await store.close();
     throw error;

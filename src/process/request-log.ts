@@ -19,9 +19,28 @@ const WAL_BYTES_MAX = 8 * 1024 ** 2;
 /** Between two steps, so that appending comes first. */
 const PAUSE_MS = 20;
 
-/** For one serving thread. Nothing is opened before there is something to write. */
-export async function openRequestLogAppender(settings: Settings, log: Log): Promise<RequestLogAppender> {
-  const { databaseUrl, dataDir } = settings;
+/** What a process appends to, and reads beside that. */
+export interface OpenRequestLog {
+  readonly appender: RequestLogAppender;
+  readonly reader: RequestLogReader;
+  close(): Promise<void>;
+}
+
+/** For a process that serves. Nothing is opened before there is something to write, or somebody asks. */
+export async function openRequestLog(settings: Settings, log: Log): Promise<OpenRequestLog> {
+  const appender = await openAppender(settings, log);
+  const reader = await gatewayReader(settings);
+  return {
+    appender,
+    reader,
+    close: async () => {
+      await appender.close();
+      await reader.close();
+    },
+  };
+}
+
+async function openAppender({ databaseUrl, dataDir }: Settings, log: Log): Promise<RequestLogAppender> {
   if (databaseUrl !== null) {
     const { openPostgresAppender } = await import('../observe/request-log/postgres/appender.ts');
     return openPostgresAppender(databaseUrl);
@@ -38,54 +57,26 @@ export async function openRequestLogReader(settings: Settings): Promise<RequestL
     : gatewayReader(settings);
 }
 
-/** For a gateway: beside the threads that serve. Nothing is opened before it is first asked. */
-async function gatewayReader(settings: Settings): Promise<RequestLogReader> {
-  if (settings.databaseUrl === null) return new SqliteRequestReader(requestLogFile(settings.dataDir));
+async function gatewayReader({ databaseUrl, dataDir }: Settings): Promise<RequestLogReader> {
+  if (databaseUrl === null) return new SqliteRequestReader(requestLogFile(dataDir));
   const { PostgresRequestReader } = await import('../observe/request-log/postgres/reader.ts');
-  return new PostgresRequestReader(settings.databaseUrl);
+  return new PostgresRequestReader(databaseUrl);
 }
 
-/** A reader that is opened when it is first used. */
-export class LateRequestLogReader {
-  readonly #settings: Settings;
-  #opened: Promise<RequestLogReader> | null = null;
-
-  constructor(settings: Settings) {
-    this.#settings = settings;
-  }
-
-  get(): Promise<RequestLogReader> {
-    this.#opened ??= gatewayReader(this.#settings);
-    return this.#opened;
-  }
-
-  async close(): Promise<void> {
-    await (await this.#opened)?.close();
-  }
-}
-
-export interface RequestLogKeeper {
-  readonly reader: RequestLogReader;
-  close(): Promise<void>;
-}
-
-/** One per process: reads for the operator, and prunes. */
-export async function keepRequestLog(
-  settings: Settings,
+/** One per gateway, until it is closed: keeps the log within its bounds. */
+export function keepRequestLog(
+  { databaseUrl, dataDir }: Settings,
+  reader: RequestLogReader,
   log: Log,
   policy: () => RequestLogPolicy,
-): Promise<RequestLogKeeper> {
-  const { databaseUrl, dataDir } = settings;
+): { close(): Promise<void> } {
   const file = databaseUrl === null ? requestLogFile(dataDir) : null;
-  const reader = await gatewayReader(settings);
   const stopped = new AbortController();
   const pruned = prune(reader, file, policy, log, stopped.signal);
   return {
-    reader,
-    close: async () => {
+    close: () => {
       stopped.abort();
-      await pruned;
-      await reader.close();
+      return pruned;
     },
   };
 }

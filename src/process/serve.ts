@@ -4,12 +4,12 @@ import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
+import { readTelemetry } from '../config/telemetry.ts';
 import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
 import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
-import type { AlertPolicy, RequestLogPolicy } from '../core/policy.ts';
 import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -22,7 +22,6 @@ import { startMaintenance } from '../ledger/maintenance.ts';
 import { AccessLog } from '../observe/access-log.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
-import type { RequestLogAppender } from '../observe/request-log/store.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
 import { Shortfalls } from '../observe/shortfalls.ts';
 import { Transports } from '../provider/transports.ts';
@@ -31,26 +30,32 @@ import { HttpServer } from '../transport/server/http-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
 import { withFirstSeen } from './first-seen.ts';
 import { type Inspection, inspect } from './inspect.ts';
-import { openKeyholderPage } from './keyholder.ts';
+import { keyholderPage } from './keyholder.ts';
 import { storedModelLists, watchModelLists } from './model-lists.ts';
+import type { OperatorData } from './operators.ts';
 import { keepOutputSpeeds } from './output-speeds.ts';
 import { Readiness } from './readiness.ts';
+import type { OpenRequestLog } from './request-log.ts';
 import { ServingMetrics } from './serving-metrics.ts';
-import { openTelemetry } from './telemetry.ts';
 
 /** Clients that connect in the same moment; beyond it, or the system's own bound, they are made to try again. */
 const CONNECTIONS_WAITING_MAX = 4_096;
 
-export interface ServeOptions {
+/** What every process of a gateway serves with. */
+export interface ServeInput {
   readonly settings: Settings;
   readonly env: Environment;
-  readonly log: Log;
-  readonly ledger: OwnedLedger;
-  readonly requestLog?: RequestLogAppender;
-  /** Told about every request, beside the request log. */
-  readonly observers?: readonly RequestObserver[];
   readonly installationSecret: string;
   readonly sandboxUrl: string;
+}
+
+export interface ServeOptions extends ServeInput {
+  readonly log: Log;
+  readonly ledger: OwnedLedger;
+  readonly operatorData: Pick<OperatorData, 'endedPageSessions'>;
+  readonly requestLog: OpenRequestLog;
+  /** Told about every request, beside the request log. */
+  readonly observers?: readonly RequestObserver[];
   /** Other workers share the port; 0 is then not possible. */
   readonly reusePort?: boolean;
   /** Told at the start and after each reload. */
@@ -60,25 +65,19 @@ export interface ServeOptions {
 }
 
 /** What the operator's side must know of the configuration in use. */
-export interface CatalogNames {
+export interface CatalogNames extends Pick<Config, 'sandbox' | 'requestLog' | 'alerts' | 'auditEveryMs'> {
   readonly providers: readonly string[];
   readonly models: readonly string[];
-  readonly sandbox: boolean;
   /** There are no other providers: what a key buys is simulated. */
   readonly sandboxAlone: boolean;
-  readonly requestLog: RequestLogPolicy;
-  readonly alerts: AlertPolicy | null;
-  readonly auditEveryMs: number | null;
   /** Why a changed config file or certificate is not in use; empty where nothing is wrong. */
   readonly problems: readonly string[];
-  /** Of the public listener; null where it has no certificate. */
+  /** Of the public listener; null where it has no TLS. */
   readonly certificateEndsAtMs: number | null;
 }
 
 export interface Serving {
   readonly port: number;
-  /** Whether the public listener has TLS. */
-  readonly secure: boolean;
   catalog(): CatalogNames;
   /** The configuration in use, and how its providers do. */
   inspect(): Promise<Inspection>;
@@ -96,12 +95,12 @@ export interface Serving {
   preStop(): Promise<void>;
   /** Takes no new work, lets running exchanges finish within the drain deadline, and settles the rest. */
   drain(): Promise<void>;
-  /** After `drain`. The ledger stays open. */
+  /** After `drain`. What it was given stays open. */
   close(): Promise<void>;
 }
 
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { settings, env, log, ledger } = options;
+  const { settings, env, log, ledger, installationSecret } = options;
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
   const clock = systemClock();
@@ -173,11 +172,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   parts.defer(() => counter.close());
 
-  const appender = options.requestLog;
-  const requestLog = appender && new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
-  parts.defer(() => requestLog?.close());
+  const { appender, reader } = options.requestLog;
+  const requestLog = new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
+  parts.defer(() => requestLog.close());
 
-  const telemetry = await openTelemetry(env, log);
+  const telemetryTo = readTelemetry(env);
+  // Its library is loaded only where a target is configured.
+  const telemetry =
+    telemetryTo && (await (await import('../observe/telemetry/telemetry.ts')).openTelemetry(telemetryTo, log));
   parts.defer(() => telemetry?.close());
 
   const metrics = new ServingMetrics(settings.metricsPerKey);
@@ -187,7 +189,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     clock,
     upstream,
     routing: newRoutingState(clock),
-    keys: new KeyCache(ledger, options.installationSecret),
+    keys: new KeyCache(ledger, installationSecret),
     inFlight: new InFlight(ledger),
     counter,
     replyBudget: new ReplyBudget(),
@@ -197,7 +199,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         metrics.requests,
         shortfalls,
         new AccessLog(log, () => config.accessLog),
-        ...(requestLog === undefined ? [] : [requestLog]),
+        requestLog,
         ...(telemetry === null ? [] : [telemetry]),
         ...(options.observers ?? []),
       ],
@@ -217,10 +219,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const tls = tlsFiles && (await readTls(tlsFiles));
   certificateEndsAtMs = tls && certificateEndMs(tls);
   tell();
-  const { installationSecret } = options;
   const proxies = trustedProxies(settings);
-  const pages = openKeyholderPage({ gateway, ledger, settings, installationSecret, secure: tls !== null, proxies });
-  parts.defer(() => pages.close());
+  const pages = keyholderPage({
+    gateway,
+    ledger,
+    installationSecret,
+    proxies,
+    secure: tls !== null || settings.publicUrl?.startsWith('https:') === true,
+    ended: options.operatorData.endedPageSessions,
+    requestLog: reader,
+  });
   const handler = requestHandler({
     gateway,
     pages,
@@ -263,23 +271,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const opened = parts.move();
   return {
     port,
-    secure: tls !== null,
     catalog: names,
     running: async () => gateway.inFlight.running(),
     inspect: async () => inspect(config, gateway.routing, shortfalls.list(clock.nowMs())),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
-    metrics: async () => [
-      await metrics.reading({
-        catalog: config.catalog,
-        routing: gateway.routing,
-        inFlight: gateway.inFlight,
-        server,
-        ledger,
-        requestLog,
-      }),
-    ],
+    metrics: async () => [await metrics.reading({ gateway, server, ledger, requestLog })],
     preStop: async () => {
       stopping = true;
       // A load balancer that keeps connections would send a request just when the drain closes them.
@@ -302,11 +300,8 @@ function serverLimits({ limits }: Config, log: Log): ServerLimits {
   const warning = connectionsWarning(connections, fileLimit);
   if (warning !== null) log.warn({}, warning);
   return {
-    headersTimeoutMs: limits.headersTimeoutMs,
+    ...limits,
     requestTimeoutMs: limits.bodyTimeoutMs,
-    keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
-    headerBytes: limits.headerBytes,
-    headerCount: limits.headerCount,
     connections,
     connectionsPerAddress: limits.connectionsPerAddress ?? Number.POSITIVE_INFINITY,
   };

@@ -6,7 +6,7 @@ import { readFileLimit } from '../config/file-limit.ts';
 import type { Mode } from '../core/key.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RunningRequest } from '../core/request-record.ts';
-import type { InFlight } from '../exchange/in-flight.ts';
+import type { Gateway } from '../exchange/gateway.ts';
 import type { LedgerStats } from '../ledger/group-commit/batch-stats.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import type { Reading, Sample } from '../observe/metrics/reading.ts';
@@ -20,13 +20,10 @@ const NANOS = 1_000_000_000;
 const LOOK_MS = 20;
 
 export interface ServingParts {
-  readonly catalog: Catalog;
-  readonly routing: RoutingState;
-  readonly inFlight: Pick<InFlight, 'running'>;
+  readonly gateway: Pick<Gateway, 'catalog' | 'routing' | 'inFlight'>;
   readonly server: Pick<HttpServer, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
-  /** Absent where there is no request log. */
-  readonly requestLog: { readonly stats: RequestLogStats } | undefined;
+  readonly requestLog: { readonly stats: RequestLogStats };
 }
 
 export class ServingMetrics {
@@ -38,14 +35,14 @@ export class ServingMetrics {
     this.requests = new RequestMetrics({ perKey });
   }
 
-  async reading({ catalog, routing, inFlight, server, ledger, requestLog }: ServingParts): Promise<Reading> {
+  async reading({ gateway, server, ledger, requestLog }: ServingParts): Promise<Reading> {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
     return {
       ...this.requests.reading(),
-      ...heldReading(inFlight.running()),
-      ...routingReading(catalog, routing),
+      ...heldReading(gateway.inFlight.running()),
+      ...routingReading(gateway.catalog(), gateway.routing),
       ...ledgerReading(await ledger.stats()),
-      ...(requestLog === undefined ? {} : requestLogReading(requestLog.stats)),
+      ...requestLogReading(requestLog.stats),
       ...this.#loopReading(),
       gateway_connections: one(server.connections),
       gateway_heap_used_bytes: one(used_heap_size),

@@ -21,7 +21,6 @@ import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
 import { Audits } from '../ledger/audits.ts';
-import { createLedgerOn } from '../ledger/ledger.ts';
 import { openLog } from '../observe/log.ts';
 import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
@@ -32,7 +31,7 @@ import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, stor
 import { openStore } from './open-store.ts';
 import { openOperatorData } from './operators.ts';
 import { watchCertificates } from './own-certificates.ts';
-import { keepRequestLog, openRequestLogAppender } from './request-log.ts';
+import { keepRequestLog, openRequestLog } from './request-log.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
@@ -112,14 +111,16 @@ export async function startGateway(
   await ensureDataDir(settings.dataDir);
   const broken = Promise.withResolvers<Error>();
   const opened = await openStore(settings, broken.resolve);
-  const secret = opened.installationSecret;
-  const ledger = createLedgerOn(opened.operations, { leaseMs: settings.leaseMs });
+  const { ledger, installationSecret: secret } = opened;
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });
   parts.defer(() => sandbox.close());
 
-  const requestLog = await openRequestLogAppender(settings, log);
+  const requestLog = await openRequestLog(settings, log);
   parts.defer(() => requestLog.close());
+  const clock = systemClock();
+  const data = openOperatorData(settings, secret, clock);
+  parts.defer(() => data.close());
   const shared = { settings, env, installationSecret: secret, sandboxUrl: sandbox.url };
   let keeper: ModelListKeeper | null = null;
   const onReload = (): void => keeper?.ask();
@@ -130,22 +131,20 @@ export async function startGateway(
           ...shared,
           log,
           ledger,
+          operatorData: data,
           requestLog,
           observers,
           onReload,
         })
       : await serveInWorkers(shared, { log, onReload });
   parts.defer(() => serving.close());
-  const kept = await keepRequestLog(settings, log, () => serving.catalog().requestLog);
+  const kept = keepRequestLog(settings, requestLog.reader, log, () => serving.catalog().requestLog);
   parts.defer(() => kept.close());
-  const origin = publicOrigin(settings.host, serving.port, serving.secure);
+  const origin = publicOrigin(settings.host, serving.port, serving.catalog().certificateEndsAtMs !== null);
 
   const lists = { settings, env, documents: ledger };
-  const clock = systemClock();
   const clockWatch = watchClock(clock, log);
   parts.defer(() => clockWatch.close());
-  const data = openOperatorData(settings, secret, clock);
-  parts.defer(() => data.close());
   const { adminTls } = settings;
   const adminPem = adminTls && (await readTls(adminTls));
   const adminFiles = { problems: [] as readonly string[], endsAtMs: adminPem && certificateEndMs(adminPem) };
@@ -226,7 +225,7 @@ export async function startGateway(
     clock,
     gatewayOrigin,
     known: () => serving.catalog(),
-    requests: new Requests(kept.reader, () => serving.running()),
+    requests: new Requests(requestLog.reader, () => serving.running()),
     ready: () => serving.ready(),
     metrics: () =>
       scrape({ settings, serving, ledger, audits, alerts, clock: clockWatch, operators: data.operators, ownFiles }),

@@ -4,12 +4,11 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../config/config.ts';
 import type { Log } from '../core/log.ts';
-import { REQUEST_LOG } from '../core/policy.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { cumulative, merged, type Reading } from '../observe/metrics/reading.ts';
 import { worstOf } from './inspect.ts';
-import type { CatalogNames, Serving } from './serve.ts';
-import { type WorkerInput, type WorkerListener, WorkerProcess } from './worker-process.ts';
+import type { CatalogNames, ServeInput, Serving } from './serve.ts';
+import { type Method, type WorkerListener, WorkerProcess } from './worker-process.ts';
 
 export interface WorkerPoolOptions {
   readonly log: Log;
@@ -27,21 +26,11 @@ const LIVED_MS = 60_000;
 const PORT_WAIT_MS = 1_000;
 const PORT_PAUSE_MS = 50;
 
-export async function serveInWorkers(input: WorkerInput, options: WorkerPoolOptions): Promise<Serving> {
+export async function serveInWorkers(input: ServeInput, options: WorkerPoolOptions): Promise<Serving> {
   await using reserved = await reservePort(input.settings);
   const { port } = reserved;
   const settings = { ...input.settings, port };
-  let names: CatalogNames = {
-    providers: [],
-    models: [],
-    sandbox: false,
-    sandboxAlone: false,
-    requestLog: REQUEST_LOG.read(),
-    alerts: null,
-    auditEveryMs: null,
-    problems: [],
-    certificateEndsAtMs: null,
-  };
+  let names: CatalogNames | null = null;
   const listener: WorkerListener = {
     onCatalog: (fresh) => {
       names = fresh;
@@ -52,7 +41,6 @@ export async function serveInWorkers(input: WorkerInput, options: WorkerPoolOpti
     { length: settings.workers },
     (_, index) => new Place(index + 1, { ...input, settings }, listener, options.log),
   );
-  const live = (): readonly WorkerProcess[] => places.flatMap(({ worker }) => worker ?? []);
   const started = await Promise.allSettled(places.map((place) => place.start()));
   const failed = started.find((result) => result.status === 'rejected');
   if (failed !== undefined) {
@@ -61,8 +49,11 @@ export async function serveInWorkers(input: WorkerInput, options: WorkerPoolOpti
   }
   for (const place of places) place.keep();
 
-  const whatever = <T>(results: readonly PromiseSettledResult<T>[]): readonly T[] =>
-    results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const askEach = <Name extends Method>(method: Name, args: Parameters<Serving[Name]>, withinMs?: number) =>
+    places.flatMap(({ worker }) => worker?.ask(method, args, withinMs) ?? []);
+  /** Of one that ends meanwhile, none. */
+  const answers = async <T>(asked: readonly Promise<T>[]): Promise<readonly T[]> =>
+    (await Promise.allSettled(asked)).flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   let ending = false;
   const end = (): void => {
     ending = true;
@@ -70,34 +61,30 @@ export async function serveInWorkers(input: WorkerInput, options: WorkerPoolOpti
   };
   return {
     port,
-    secure: whatever(started).every((secure) => secure),
-    catalog: () => names,
-    // Of one that ends meanwhile, none.
-    running: async () =>
-      whatever(await Promise.allSettled(live().map((worker) => worker.ask('running', [], ANSWER_WITHIN_MS)))).flat(),
-    inspect: async () =>
-      worstOf(await Promise.all(live().map((worker) => worker.ask('inspect', [], ANSWER_WITHIN_MS)))),
-    stop: async (requestId) =>
-      whatever(
-        await Promise.allSettled(live().map((worker) => worker.ask('stop', [requestId], ANSWER_WITHIN_MS))),
-      ).includes(true),
+    catalog: () => {
+      if (names === null) throw new TypeError('no worker has told its catalog');
+      return names;
+    },
+    running: async () => (await answers(askEach('running', [], ANSWER_WITHIN_MS))).flat(),
+    inspect: async () => worstOf(await Promise.all(askEach('inspect', [], ANSWER_WITHIN_MS))),
+    stop: async (requestId) => (await answers(askEach('stop', [requestId], ANSWER_WITHIN_MS))).includes(true),
     takeModelLists: async () => {
-      await Promise.allSettled(live().map((worker) => worker.ask('takeModelLists', [], ANSWER_WITHIN_MS)));
+      await answers(askEach('takeModelLists', [], ANSWER_WITHIN_MS));
     },
     ready: async () => {
       if (ending) return false;
-      const answers = await Promise.allSettled(live().map((worker) => worker.ask('ready', [], ANSWER_WITHIN_MS)));
-      return answers.length > 0 && answers.every((answer) => answer.status === 'fulfilled' && answer.value);
+      const asked = askEach('ready', [], ANSWER_WITHIN_MS);
+      return asked.length > 0 && (await answers(asked)).filter(Boolean).length === asked.length;
     },
     metrics: () => Promise.all(places.map((place) => place.metrics())),
     // One that has ended has nothing left to do.
     preStop: async () => {
       end();
-      await Promise.allSettled(live().map((worker) => worker.ask('preStop', [])));
+      await answers(askEach('preStop', []));
     },
     drain: async () => {
       end();
-      await Promise.allSettled(live().map((worker) => worker.ask('drain', [])));
+      await answers(askEach('drain', []));
     },
     close: async () => {
       end();
@@ -111,7 +98,7 @@ class Place {
   /** Null while there is none that serves. */
   worker: WorkerProcess | null = null;
   readonly #number: number;
-  readonly #input: WorkerInput;
+  readonly #input: ServeInput;
   readonly #listener: WorkerListener;
   readonly #log: Log;
   readonly #left = new AbortController();
@@ -122,23 +109,22 @@ class Place {
   #before: Reading = {};
   #kept: Promise<void> = Promise.resolve();
 
-  constructor(number: number, input: WorkerInput, listener: WorkerListener, log: Log) {
+  constructor(number: number, input: ServeInput, listener: WorkerListener, log: Log) {
     this.#number = number;
     this.#input = input;
     this.#listener = listener;
     this.#log = log;
   }
 
-  async start(): Promise<boolean> {
+  async start(): Promise<void> {
     const worker = new WorkerProcess(this.#input, this.#listener);
     this.#newest = worker;
     void worker.ended.then(() => {
       if (this.worker === worker) this.worker = null;
     });
     try {
-      const secure = await worker.listening;
+      await worker.listening;
       this.worker = worker;
-      return secure;
     } catch (error) {
       await worker.kill();
       throw error;

@@ -1,23 +1,13 @@
 /** One worker as the primary process sees it: a process of `node:cluster`, and the calls to it. */
 import cluster, { type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
-import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
-import type { Environment } from '../config/settings.ts';
 import { type StoreErrorName, storeError } from '../ledger/errors.ts';
 import { workerFile } from '../lib/worker-file.ts';
-import type { CatalogNames, Serving } from './serve.ts';
-
-/** What a worker is started with. */
-export interface WorkerInput {
-  readonly settings: Settings;
-  readonly env: Environment;
-  readonly installationSecret: string;
-  readonly sandboxUrl: string;
-}
+import type { CatalogNames, ServeInput, Serving } from './serve.ts';
 
 /** What a worker can be asked for. */
-type Method = Exclude<keyof Serving, 'port' | 'secure' | 'catalog'>;
+export type Method = Exclude<keyof Serving, 'port' | 'catalog'>;
 
 export interface Call {
   readonly id: number;
@@ -29,7 +19,7 @@ export interface Call {
 export type WorkerReport =
   | { readonly kind: 'catalog'; readonly names: CatalogNames }
   | { readonly kind: 'reloaded' }
-  | { readonly kind: 'listening'; readonly secure: boolean }
+  | { readonly kind: 'listening' }
   | {
       readonly kind: 'failed';
       readonly message: string;
@@ -49,8 +39,8 @@ export interface WorkerListener {
 }
 
 export class WorkerProcess {
-  /** Resolves with whether its listener has TLS; rejects where it cannot serve. */
-  readonly listening: Promise<boolean>;
+  /** Rejects where it cannot serve. Its catalog has been told before. */
+  readonly listening: Promise<void>;
   /** Resolves when the process is gone, with how it ended. */
   readonly ended: Promise<string>;
   readonly #worker: Worker;
@@ -58,7 +48,7 @@ export class WorkerProcess {
   #calls = 0;
   #gone: Error | null = null;
 
-  constructor(input: WorkerInput, listener: WorkerListener) {
+  constructor(input: ServeInput, listener: WorkerListener) {
     cluster.setupPrimary({
       exec: fileURLToPath(workerFile('worker', import.meta.url)),
       args: [],
@@ -66,12 +56,12 @@ export class WorkerProcess {
     });
     const worker = cluster.fork();
     this.#worker = worker;
-    const listening = Promise.withResolvers<boolean>();
+    const listening = Promise.withResolvers<void>();
     this.listening = listening.promise;
     worker.on('message', (report: WorkerReport) => {
       if (report.kind === 'catalog') listener.onCatalog(report.names);
       else if (report.kind === 'reloaded') listener.onReload();
-      else if (report.kind === 'listening') listening.resolve(report.secure);
+      else if (report.kind === 'listening') listening.resolve();
       else if (report.kind === 'failed') listening.reject(errorOf(report));
       else if (report.kind === 'answer') this.#take(report.id)?.resolve(report.value);
       else this.#take(report.id)?.reject(new Error(report.message));

@@ -1,40 +1,41 @@
 /** One worker process: the serving part of the gateway with a connection to PostgreSQL of its own, a replica like any other. */
 import { ConfigError } from '../config/problem.ts';
+import { systemClock } from '../core/clock.ts';
 import { StoreError, type StoreErrorName } from '../ledger/errors.ts';
-import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
-import { createLedgerOn } from '../ledger/ledger.ts';
+import { createLedger } from '../ledger/ledger.ts';
 import { openPostgresStore } from '../ledger/postgres/store.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
 import { merged } from '../observe/metrics/reading.ts';
-import { openRequestLogAppender } from './request-log.ts';
-import { type Serving, serve } from './serve.ts';
+import { openOperatorData } from './operators.ts';
+import { openRequestLog } from './request-log.ts';
+import { type ServeInput, type Serving, serve } from './serve.ts';
 import { ownProcessReading } from './serving-metrics.ts';
-import type { Call, WorkerInput, WorkerReport } from './worker-process.ts';
+import type { Call, WorkerReport } from './worker-process.ts';
 
 // The primary process says when to stop. A terminal, or a service manager, signals all processes of a group at once.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
-process.once('message', (input: WorkerInput) => void run(input));
+process.once('message', (input: ServeInput) => void run(input));
 
 function post(report: WorkerReport): void {
   // Its primary process may be gone, which ends this one as well.
   if (process.connected) process.send?.(report);
 }
 
-async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInput): Promise<void> {
+async function run(input: ServeInput): Promise<void> {
+  const { settings, installationSecret } = input;
   try {
     const store = await openPostgresStore({ url: settings.databaseUrl ?? '' });
-    const ledger = createLedgerOn(new GroupCommit(store), { leaseMs: settings.leaseMs });
+    const ledger = createLedger(store, { leaseMs: settings.leaseMs });
     const log = openLog(settings.logLevel);
-    const requestLog = await openRequestLogAppender(settings, log);
+    const requestLog = await openRequestLog(settings, log);
+    const operatorData = openOperatorData(settings, installationSecret, systemClock());
     const serving = await serve({
-      settings,
-      env,
-      installationSecret,
-      sandboxUrl,
+      ...input,
       ledger,
       log,
+      operatorData,
       requestLog,
       reusePort: true,
       onCatalog: (names) => post({ kind: 'catalog', names }),
@@ -45,6 +46,7 @@ async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInpu
       metrics: async () => [merged([...(await serving.metrics()), await ownProcessReading()])],
       close: async () => {
         await serving.close();
+        await operatorData.close();
         await requestLog.close();
         await ledger.close();
         // What somebody else does not end, such as a call to an OTLP target that hangs, must not keep the process.
@@ -52,7 +54,7 @@ async function run({ settings, env, installationSecret, sandboxUrl }: WorkerInpu
       },
     };
     process.on('message', (call: Call) => void answer(asked, call));
-    post({ kind: 'listening', secure: serving.secure });
+    post({ kind: 'listening' });
   } catch (error) {
     post({ kind: 'failed', ...failureOf(error) });
   }

@@ -68,7 +68,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a body in chunks may be of any size',
-    edits: [['http/body.ts', 'if (bytes > this.#limitBytes) {', 'if (bytes < 0) {']],
+    edits: [['http/body.ts', 'piece.length > this.#limitBytes) this', 'piece.length < 0) this']],
     tests: [[REFUSED, 'a body over the limit is a 413']],
   },
   {

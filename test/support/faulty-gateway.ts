@@ -12,8 +12,8 @@ import type { RequestObserver } from '../../src/core/request-record.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { openEngine } from '../../src/ledger/sqlite/engine.ts';
-import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
-import { requestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
+import { openOperatorData } from '../../src/process/operators.ts';
+import { openRequestLog } from '../../src/process/request-log.ts';
 import { type Serving, serve } from '../../src/process/serve.ts';
 import { adminOf, type TestAdmin } from './admin-client.ts';
 import { testOperators } from './admin-fixture.ts';
@@ -51,10 +51,12 @@ export async function faultyGateway(
     close: async () => engine.close(),
   });
   const ledger = createLedger(store, { leaseMs: LEASE_MS });
-  const requestLog = openSqliteAppender(requestLogFile(dataDir), () => {});
+  const settings = readSettings(env);
+  const requestLog = await openRequestLog(settings, NO_LOG);
+  const operatorData = openOperatorData(settings, SECRET, systemClock());
   let origin = '';
   const serving = await serve({
-    settings: readSettings(env),
+    settings,
     env,
     log: NO_LOG,
     ledger,
@@ -62,6 +64,7 @@ export async function faultyGateway(
     // No test here asks the sandbox.
     sandboxUrl: 'http://127.0.0.1:9',
     observers,
+    operatorData,
     requestLog,
   });
   origin = `http://127.0.0.1:${serving.port}`;
@@ -87,6 +90,7 @@ export async function faultyGateway(
       await serving.drain();
       await serving.close();
       await operators.close();
+      await operatorData.close();
       await requestLog.close();
       await ledger.close();
       await rm(dataDir, { recursive: true, force: true });

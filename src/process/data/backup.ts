@@ -1,7 +1,7 @@
 /** `gateway backup`: a verified copy of the embedded store, while the gateway runs. */
 import { hash, randomBytes } from 'node:crypto';
 import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs';
-import { link, mkdtemp, open, rename, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { Readable, type Writable } from 'node:stream';
@@ -13,6 +13,7 @@ import type { Settings } from '../../config/config.ts';
 import type { AuditReport } from '../../ledger/port.ts';
 import { checkIntegrity, copyDatabase, copySnapshot, embedFile, verifyCopy } from '../../ledger/sqlite/backup.ts';
 import { errorCode } from '../../lib/error-code.ts';
+import { publishFile, removeDraft, syncFile, syncFolder } from '../../lib/new-file.ts';
 import { type BackupKey, seal } from './seal.ts';
 
 export interface BackupOptions {
@@ -40,11 +41,7 @@ export const OPERATORS_TABLE = 'audit_trail';
 /** Records of requests expire by themselves, can be many times the size of the ledger, and no balance depends on them. */
 const LEFT: readonly string[] = ['requests.db'];
 
-interface VerifiedBackup {
-  readonly audit: AuditReport;
-  readonly operators: boolean;
-  readonly left: readonly string[];
-}
+type VerifiedBackup = Pick<BackupReport, 'audit' | 'operators' | 'left'>;
 
 /** The digest by which a secret is recognised without being stored. */
 export function secretFingerprint(secret: string): string {
@@ -54,7 +51,8 @@ export function secretFingerprint(secret: string): string {
 /** Writes the backup to a file that does not exist yet. It appears when it is complete and verified. */
 export async function backupToFile(options: BackupOptions, file: string): Promise<BackupReport> {
   const folder = dirname(file);
-  if (existsSync(file)) throw new AdminError('refused', `${file} exists already: name another file, or remove it`);
+  const taken = (): AdminError => new AdminError('refused', `${file} exists already: name another file, or remove it`);
+  if (existsSync(file)) throw taken();
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new AdminError('refused', `${folder} is not a folder: create it first`);
   }
@@ -66,14 +64,13 @@ export async function backupToFile(options: BackupOptions, file: string): Promis
     if (key !== null) await writeSealed(draft, key, createWriteStream(sealed, { flags: 'wx', mode: 0o600 }));
     const complete = key === null ? draft : sealed;
     await syncFile(complete);
-    await publish(complete, file);
+    if (!(await publishFile(complete, file))) throw taken();
     await syncFolder(folder);
     return { file, bytes: statSync(file).size, encrypted: key !== null, ...verified };
   } catch (error) {
     throw explained(error, folder);
   } finally {
     await removeDraft(draft);
-    await rm(sealed, { force: true });
   }
 }
 
@@ -137,45 +134,6 @@ async function embedOperators(source: string, draft: string): Promise<boolean> {
 async function writeSealed(file: string, key: NonNullable<BackupKey>, output: Writable, end = true): Promise<void> {
   const plain = Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
   await pipeline(await seal(plain, key), output, { end });
-}
-
-/** Never replaces a file that came there meanwhile. */
-async function publish(draft: string, file: string): Promise<void> {
-  try {
-    await link(draft, file);
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === 'EEXIST') throw new AdminError('refused', `${file} exists already: name another file, or remove it`);
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
-    await rename(draft, file);
-  }
-}
-
-export async function syncFile(file: string): Promise<void> {
-  const handle = await open(file, 'r+');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** A new name is safe from a loss of power when its folder is. Systems that cannot flush a folder do it by themselves. */
-export async function syncFolder(folder: string): Promise<void> {
-  try {
-    const handle = await open(folder, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (process.platform !== 'win32') throw error;
-  }
-}
-
-async function removeDraft(draft: string): Promise<void> {
-  for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(`${draft}${suffix}`, { force: true });
 }
 
 const SQLITE_IOERR = 10;

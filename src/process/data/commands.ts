@@ -3,12 +3,14 @@ import type { AdminConnection } from '../../admin/client.ts';
 import { auditView } from '../../admin/state/service.ts';
 import { type CommandArguments, readArguments, UsageError } from '../../cli/arguments.ts';
 import { BACKUP, INIT, MIGRATE, RESTORE, UPGRADE } from '../../cli/data-commands.ts';
+import { json, lines, type Output } from '../../cli/output.ts';
 import { auditText, createdText } from '../../cli/text.ts';
 import type { Settings } from '../../config/config.ts';
 import type { Environment } from '../../config/secrets.ts';
 import { readSettings } from '../../config/settings.ts';
 import type { AuditReport } from '../../ledger/port.ts';
 import { type BackupReport, backupToFile, backupToStream } from './backup.ts';
+import type { InitReport } from './init.ts';
 import { restore } from './restore.ts';
 import { readSchedule, runSchedule } from './schedule.ts';
 import { readBackupKey } from './seal.ts';
@@ -54,32 +56,31 @@ async function runInit({ flags, switches }: CommandArguments, { env, connectAdmi
       ask: asking?.ask ?? null,
       connectAdmin: () => connectAdmin(settings),
     });
-    if (switches.has('json')) {
-      process.stdout.write(`${JSON.stringify(report)}\n`);
-      return;
-    }
-    const { file, providers, models, key, account, operator } = report;
-    const lines = [
-      `${file} was written: ${providers.length} ${providers.length === 1 ? 'provider' : 'providers'}, ${models} models.`,
-      ...providers.map(({ name, credential }) => `  ${name}: credential ${credential}`),
-      ...(account === null ? [] : ['', `Account ${account.id} (${account.name}) owns the credit.`]),
-      ...(key === null ? [] : ['', ...createdText(key)]),
-      ...(operator === null
-        ? []
-        : [
-            '',
-            `Operator ${operator.operator.name} (${operator.operator.role}), a token for the console and the admin port:`,
-          ]),
-      ...(operator === null
-        ? []
-        : ['', `  ${operator.token}`, '', `It is shown only this once, and expires at ${operator.expires_at}.`]),
-      '',
-      'Start it: gateway start. Check it: gateway doctor.',
-    ];
-    process.stdout.write(`${lines.join('\n')}\n`);
+    print(switches.has('json') ? json(report) : lines(initText(report)));
   } finally {
     asking?.close();
   }
+}
+
+function initText({ file, providers, models, key, account, operator }: InitReport): readonly string[] {
+  return [
+    `${file} was written: ${providers.length} ${providers.length === 1 ? 'provider' : 'providers'}, ${models} models.`,
+    ...providers.map(({ name, credential }) => `  ${name}: credential ${credential}`),
+    ...(account === null ? [] : ['', `Account ${account.id} (${account.name}) owns the credit.`]),
+    ...(key === null ? [] : ['', ...createdText(key)]),
+    ...(operator === null
+      ? []
+      : [
+          '',
+          `Operator ${operator.operator.name} (${operator.operator.role}), a token for the console and the admin port:`,
+          '',
+          `  ${operator.token}`,
+          '',
+          `It is shown only this once, and expires at ${operator.expires_at}.`,
+        ]),
+    '',
+    'Start it: gateway start. Check it: gateway doctor.',
+  ];
 }
 
 async function runBackup({ operands: [target = ''], flags, switches }: CommandArguments, context: CommandContext) {
@@ -108,18 +109,15 @@ async function runBackup({ operands: [target = ''], flags, switches }: CommandAr
 }
 
 /** Of a backup to standard output, the report goes to standard error. */
-function printBackup(report: BackupReport, switches: ReadonlySet<string>, removed = 0): void {
-  const { file, bytes, encrypted, audit, operators, left } = report;
-  const output = file === null ? process.stderr : process.stdout;
+function printBackup(taken: BackupReport, switches: ReadonlySet<string>, removed = 0): void {
+  const { file, bytes, encrypted, audit, operators, left } = taken;
   const size = `${bytes} bytes${encrypted ? ', encrypted' : ''}`;
   const parts = operators ? '; with operators and the audit trail' : '';
   const without = left.length === 0 ? '' : `; without ${left.join(', ')}`;
   const older = removed === 0 ? '' : `; ${removed} older removed`;
-  output.write(
-    switches.has('json')
-      ? `${JSON.stringify({ file, bytes, encrypted, operators, left, removed, audit: auditView(audit) })}\n`
-      : `${file ?? 'standard output'}: ${size}; ${auditLine(audit).replace(/\.$/, '')}${parts}${without}${older}\n`,
-  );
+  const text = `${file ?? 'standard output'}: ${size}; ${auditLine(audit).replace(/\.$/, '')}${parts}${without}${older}`;
+  const report = { file, bytes, encrypted, operators, left, removed, audit: auditView(audit) };
+  print(switches.has('json') ? json(report) : lines([text]), file === null ? process.stderr : process.stdout);
   if (!audit.ok) {
     process.stderr.write(`gateway: the audit of the copy has findings: ${audit.findings.join('; ')}\n`);
     process.exitCode = 1;
@@ -130,16 +128,12 @@ async function runRestore({ operands: [source = ''], switches }: CommandArgument
   if (source === '-' && process.stdin.isTTY) throw new UsageError('restore: standard input is a terminal');
   const options = { settings: readSettings(env), key: readBackupKey(env), source, replace: switches.has('replace') };
   const { dataDir, takenAt, audit, movedTo, operators } = await restore(options);
-  if (switches.has('json')) {
-    process.stdout.write(
-      `${JSON.stringify({ data: dataDir, taken_at: takenAt, moved_to: movedTo, operators, audit: auditView(audit) })}\n`,
-    );
-    return;
-  }
+  const report = { data: dataDir, taken_at: takenAt, moved_to: movedTo, operators, audit: auditView(audit) };
   const of = takenAt === null ? '' : ` of ${takenAt}`;
   const parts = operators ? 'with operators and the audit trail' : 'it has no operators; existing ones were kept';
-  process.stdout.write(`${dataDir} has the backup${of}; ${auditLine(audit)}; ${parts}\n`);
-  if (movedTo !== null) process.stdout.write(`What was there before is in ${movedTo}\n`);
+  const texts = [`${dataDir} has the backup${of}; ${auditLine(audit)}; ${parts}`];
+  if (movedTo !== null) texts.push(`What was there before is in ${movedTo}`);
+  print(switches.has('json') ? json(report) : lines(texts));
 }
 
 async function runMigrate({ flags, switches }: CommandArguments, { env }: CommandContext): Promise<void> {
@@ -150,13 +144,13 @@ async function runMigrate({ flags, switches }: CommandArguments, { env }: Comman
   const settings = readSettings(env);
   const { migrateToPostgres, migrateToSqlite } = await import('./migrate.ts');
   const { before, after, source } = await (to === 'postgres' ? migrateToPostgres(settings) : migrateToSqlite(settings));
-  if (switches.has('json')) {
-    process.stdout.write(`${JSON.stringify({ source, before: auditView(before), after: auditView(after) })}\n`);
-    return;
-  }
-  process.stdout.write(
-    `Source: ${auditLine(before)}\nTarget: ${auditLine(after)}\nThe source is now ${source}. Operators and the audit trail moved too, the request log did not. Start gateways ${to === 'postgres' ? 'with' : 'without'} DATABASE_URL.\n`,
-  );
+  const texts = [
+    `Source: ${auditLine(before)}`,
+    `Target: ${auditLine(after)}`,
+    `The source is now ${source}. Operators and the audit trail moved too, the request log did not. Start gateways ${to === 'postgres' ? 'with' : 'without'} DATABASE_URL.`,
+  ];
+  const report = { source, before: auditView(before), after: auditView(after) };
+  print(switches.has('json') ? json(report) : lines(texts));
 }
 
 async function runUpgrade({ switches }: CommandArguments, { env, release }: CommandContext): Promise<void> {
@@ -166,23 +160,26 @@ async function runUpgrade({ switches }: CommandArguments, { env, release }: Comm
   if (!sound) process.exitCode = 1;
   const done = !only && sound;
   if (switches.has('json')) {
-    process.stdout.write(
-      `${JSON.stringify({ release, engine, schema, compatible_from: compatibleFrom, pending, done, audit: audit && auditView(audit) })}\n`,
-    );
+    const found = { release, engine, schema, compatible_from: compatibleFrom, pending };
+    print(json({ ...found, done, audit: audit && auditView(audit) }));
     return;
   }
   const store = schema === null ? 'There is no store yet' : `The store (${engine}) is at schema ${schema}`;
   const names = pending.join(', ');
   const steps =
     pending.length === 0 ? 'nothing to migrate' : only ? `the next start runs ${names}` : `pending: ${names}`;
-  const lines = [versionLine(release), `${store}: ${steps}.`];
-  if (audit !== null) lines.push(`A copy was brought to this release: ${auditLine(audit)}`);
-  if (!only) lines.push(done ? 'The store has the schema of this release.' : 'Nothing was changed.');
+  const texts = [versionLine(release), `${store}: ${steps}.`];
+  if (audit !== null) texts.push(`A copy was brought to this release: ${auditLine(audit)}`);
+  if (!only) texts.push(done ? 'The store has the schema of this release.' : 'Nothing was changed.');
   if (only && pending.length > 0)
-    lines.push(
+    texts.push(
       `Take a backup first: gateway backup FILE. Releases that do not know schema ${compatibleFrom} refuse the store afterwards.`,
     );
-  process.stdout.write(`${lines.join('\n')}\n`);
+  print(lines(texts));
+}
+
+function print({ text }: Output, output: NodeJS.WritableStream = process.stdout): void {
+  output.write(text);
 }
 
 function auditLine(report: AuditReport): string {

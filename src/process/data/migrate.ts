@@ -12,7 +12,8 @@ import type { AuditReport } from '../../ledger/port.ts';
 import { mergeLog } from '../../ledger/sqlite/backup.ts';
 import { openSyncStore } from '../../ledger/sqlite/engine.ts';
 import { type MovedFromPostgres, type MovedLedger, moveToPostgres, moveToSqlite } from '../../ledger/transfer/move.ts';
-import { secretFingerprint, syncFile, syncFolder } from './backup.ts';
+import { removeDraft, syncFile, syncFolder } from '../../lib/new-file.ts';
+import { secretFingerprint } from './backup.ts';
 import { lockOf, whileRunning } from './folder-lock.ts';
 import { operatorsFromPostgres, operatorsToPostgres } from './move-operators.ts';
 
@@ -67,8 +68,8 @@ export async function migrateToSqlite(settings: Settings): Promise<MigrateReport
   const draft = `${file}.moving`;
   const operatorsDraft = `${operators}.moving`;
   try {
-    await removeDatabase(draft);
-    await removeDatabase(operatorsDraft);
+    await removeDraft(draft);
+    await removeDraft(operatorsDraft);
     await recoverPostgres(url);
     const result = await moveWithOperators(url, draft, operatorsDraft);
     await keepSecret(settings, result.storedSecret, result.fingerprint);
@@ -78,8 +79,8 @@ export async function migrateToSqlite(settings: Settings): Promise<MigrateReport
     await syncFolder(dataDir);
     return { before: result.before, after: result.after, source: 'the database, which is unchanged' };
   } finally {
-    await removeDatabase(draft);
-    await removeDatabase(operatorsDraft);
+    await removeDraft(draft);
+    await removeDraft(operatorsDraft);
   }
 }
 
@@ -137,8 +138,4 @@ async function keepSecret(settings: Settings, stored: string | null, fingerprint
 function requireUrl({ databaseUrl }: Settings): string {
   if (databaseUrl !== null) return databaseUrl;
   throw new AdminError('refused', 'DATABASE_URL is not set: it names the PostgreSQL database to move to or from');
-}
-
-async function removeDatabase(file: string): Promise<void> {
-  for (const suffix of ['', '-journal', '-wal', '-shm', '.lock']) await rm(`${file}${suffix}`, { force: true });
 }

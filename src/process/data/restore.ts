@@ -1,6 +1,6 @@
 /** `gateway restore`: a backup becomes the data folder. Nothing that is there is overwritten. */
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -17,8 +17,9 @@ import {
   removeFacts,
   verifyCopy,
 } from '../../ledger/sqlite/backup.ts';
+import { removeDraft, syncFile, syncFolder } from '../../lib/new-file.ts';
 import { endSessions } from '../../operators/sqlite.ts';
-import { explained, OPERATORS_PART, OPERATORS_TABLE, secretFingerprint, syncFile, syncFolder } from './backup.ts';
+import { explained, OPERATORS_PART, OPERATORS_TABLE, secretFingerprint } from './backup.ts';
 import { lockOf } from './folder-lock.ts';
 import { type BackupKey, isSealed, unseal } from './seal.ts';
 
@@ -114,14 +115,7 @@ async function readInto(draft: string, { source, key }: RestoreOptions): Promise
   const bytes = source === '-' ? process.stdin : createReadStream(source);
   const output = createWriteStream(draft, { flags: 'wx', mode: 0o600 });
   await pipeline(bytes, output);
-  const handle = await open(draft, 'r');
-  const header = Buffer.alloc(HEADER_BYTES);
-  try {
-    await handle.read(header, 0, HEADER_BYTES, 0);
-  } finally {
-    await handle.close();
-  }
-  if (!isSealed(header)) return;
+  if (!isSealed(await beginningOf(draft))) return;
   const sealed = `${draft}.sealed`;
   await rename(draft, sealed);
   const stream = Readable.toWeb(createReadStream(sealed)) as ReadableStream<Uint8Array>;
@@ -134,6 +128,12 @@ async function readInto(draft: string, { source, key }: RestoreOptions): Promise
       cause: error,
     });
   }
+}
+
+async function beginningOf(file: string): Promise<Buffer> {
+  await using handle = await open(file, 'r');
+  const { buffer } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+  return buffer;
 }
 
 /**
@@ -176,8 +176,4 @@ async function moveAside(dataDir: string, former: readonly string[], secret: str
   // Merging may have ended a log.
   for (const name of former) if (existsSync(join(dataDir, name))) await rename(join(dataDir, name), join(folder, name));
   return folder;
-}
-
-async function removeDraft(draft: string): Promise<void> {
-  for (const suffix of ['', '-journal', '-wal', '-shm', '.sealed']) await rm(`${draft}${suffix}`, { force: true });
 }
