@@ -1,13 +1,16 @@
 /**
- * A provider's report of the tokens of one answer, and whether it is possible. An impossible report is not charged by: the
- * tokens are counted here instead, and the client sees what was counted. One per answer.
+ * A provider's report of the tokens of one answer, with the other terms of its price, and whether it is possible. An
+ * impossible report is not charged by: the tokens are counted here instead, and the client sees what was counted. One per
+ * answer.
  */
 import { inputTokens, type TokenCounts, totalTokens } from '../core/usage.ts';
 import type { Meter } from './lane.ts';
+import { TermsReport } from './reported-terms.ts';
 
 type ReportMembers = Pick<Meter, 'reported' | 'reportedFinal' | 'disbelieved'>;
 
 export class ReportedUsage {
+  readonly terms = new TermsReport();
   readonly #tokensMax: () => number;
   #members: ReportMembers = { reported: null, reportedFinal: false };
 
@@ -17,21 +20,21 @@ export class ReportedUsage {
   }
 
   /** `tokens`: null where the report holds figures that are none. `final`: of a report of the whole answer. */
-  take(tokens: TokenCounts | null, final: boolean, outputBytes: number, hostedCalls: boolean): void {
+  take(tokens: TokenCounts | null, final: boolean, outputBytes: number): void {
     if (tokens === null) {
       this.#members = { reported: null, reportedFinal: false, disbelieved: 'figures that are not counts' };
       return;
     }
-    const why = final ? this.#impossible(tokens, outputBytes, hostedCalls) : undefined;
+    const why = final ? this.#impossible(tokens, outputBytes) : undefined;
     if (why === undefined) this.#members = { reported: tokens, reportedFinal: final };
     else this.#members = { reported: why.input ? tokens : null, reportedFinal: false, disbelieved: why.reason };
   }
 
   /** `input`: that part can still be. */
-  #impossible(tokens: TokenCounts, outputBytes: number, hostedCalls: boolean): Impossible | undefined {
+  #impossible(tokens: TokenCounts, outputBytes: number): Impossible | undefined {
     if (inputTokens(tokens) === 0) return { reason: 'no input tokens', input: false };
     if (tokens.output === 0 && outputBytes > 0) return { reason: 'no output tokens beside content', input: true };
-    if (hostedCalls || totalTokens(tokens) <= this.#tokensMax()) return undefined;
+    if (this.terms.anyCalls || totalTokens(tokens) <= this.#tokensMax()) return undefined;
     return { reason: `${totalTokens(tokens)} tokens, more than the request can take`, input: false };
   }
 
@@ -39,9 +42,13 @@ export class ReportedUsage {
     return this.#members.disbelieved !== undefined;
   }
 
-  /** The members of a meter. */
-  members(): ReportMembers {
-    return this.#members;
+  /** Whether a report of the whole answer is believed. */
+  get final(): boolean {
+    return this.#members.reportedFinal;
+  }
+
+  meter(outputBytes: number): Meter {
+    return { ...this.#members, outputBytes, ...this.terms.member() };
   }
 }
 

@@ -1,10 +1,9 @@
 /** Chat completions as a wire format. */
-
-import { isObject, type JsonObject, objectAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type JsonObject, objectAt, objectsAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
+import { chatTexts } from '../generated-text.ts';
 import type { Change } from '../json/edit.ts';
 import type { UpstreamParams } from '../lane.ts';
-import { RepeatAware } from '../passthrough/frame-template.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { takenByChat } from '../translate/stop-sequences.ts';
 import { chatFailureFrames } from './failure.ts';
@@ -15,9 +14,8 @@ import { chatOptionalFields } from './optional-fields.ts';
 import { readChatBody } from './read-body.ts';
 import { ChatReader } from './reader.ts';
 import { chatToTurn } from './to-turn.ts';
-import { writeChatTokens } from './tokens.ts';
+import { readChatTerms, readChatTokens, SEARCH, writeChatTokens } from './tokens.ts';
 import { validateChat } from './validate-request.ts';
-import { chatAnswerTexts, chatWholeMeter, isChatAnswer } from './whole-meter.ts';
 import { writeChatBody } from './write-body.ts';
 import { ChatWriter } from './writer.ts';
 
@@ -33,19 +31,20 @@ const passthrough: PassthroughFormat = {
     }
     return changes;
   },
-  isAnswer: isChatAnswer,
-  texts: chatAnswerTexts,
-  wholeMeter: (answer, { body, tokensMax }) => chatWholeMeter(answer, isObject(body.web_search_options), tokensMax),
+  isAnswer: (answer) =>
+    (arrayAt(answer, 'choices')?.length ?? 0) > 0 && (answer.error === undefined || answer.error === null),
+  texts: answerTexts,
+  readTokens: readChatTokens,
+  readTerms: readChatTerms,
+  calls: (_answer, { body }) => (isObject(body.web_search_options) ? [SEARCH] : []),
   observer: (request) =>
-    new RepeatAware(
-      new ChatObserver({
-        publicModel: request.publicModel,
-        usageAsked: asksForUsage(request.body),
-        choices: request.info.choices,
-        searches: isObject(request.body.web_search_options),
-        tokensMax: request.tokensMax,
-      }),
-    ),
+    new ChatObserver({
+      publicModel: request.publicModel,
+      usageAsked: asksForUsage(request.body),
+      choices: request.info.choices,
+      searches: isObject(request.body.web_search_options),
+      tokensMax: request.tokensMax,
+    }),
   lengthEnding: ({ publicModel, body }) => new ChatLengthEnding(publicModel, asksForUsage(body)),
 };
 
@@ -69,6 +68,10 @@ export const chatFormat: WireFormat = {
   writeBody: writeChatBody,
   writeTokens: writeChatTokens,
 };
+
+function* answerTexts(answer: JsonObject): Generator<string> {
+  for (const choice of objectsAt(answer, 'choices')) yield* chatTexts(objectAt(choice, 'message') ?? {});
+}
 
 /** The limit goes into the one field that the target knows; a client may have used either. */
 function limitChanges({ body, outputLimitField = 'max_tokens' }: PassthroughRequest, order: UpstreamParams): Change[] {

@@ -7,6 +7,7 @@ import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
 import { takenByChat } from '../translate/stop-sequences.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import {
+  bareText,
   functionArguments,
   functionDescription,
   functionSchema,
@@ -16,6 +17,7 @@ import {
   openaiStrict,
   refuseEmptyInput,
   usableTools,
+  type WriteContext,
   warnOfExtras,
 } from '../translate/tools.ts';
 import type {
@@ -35,13 +37,6 @@ import type {
   TurnMessage,
   WrittenTurn,
 } from '../translate/turn.ts';
-
-interface WriteContext {
-  readonly turn: Turn;
-  readonly names: ToolNames;
-  readonly warnings: string[];
-  readonly native: boolean;
-}
 
 export function chatFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];
@@ -158,19 +153,12 @@ function writeCall(call: ToolCallPart, writing: WriteContext): unknown {
 
 function writeContent(parts: readonly Part[], writing: WriteContext): unknown {
   const written = parts.flatMap((part) => writePart(part, writing));
-  const [only] = written;
-  if (written.length === 1 && isBareText(only)) return only.text;
-  return written.length === 0 ? '' : written;
+  return bareText(written) ?? (written.length === 0 ? '' : written);
 }
 
 function writeTexts(parts: readonly TextPart[]): unknown {
   const written = parts.map(writeText);
-  const [only] = written;
-  return written.length === 1 && isBareText(only) ? only.text : written;
-}
-
-function isBareText(part: unknown): part is { type: 'text'; text: string } {
-  return typeof part === 'object' && part !== null && 'text' in part && Object.keys(part).length === 2;
+  return bareText(written) ?? written;
 }
 
 function writeText(part: TextPart): object {

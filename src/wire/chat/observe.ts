@@ -3,20 +3,9 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { arrayAt, isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { isChatReasoning, isNotText } from '../generated-text.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
-import type { LaneFailure, Meter } from '../lane.ts';
-import type { OutputSample } from '../output-sample.ts';
-import type { TemplatableObserver } from '../passthrough/frame-template.ts';
-import {
-  type EditList,
-  isErrorValue,
-  looksLikeObject,
-  OutputCounter,
-  PublicModel,
-  type Verdict,
-} from '../passthrough/observer.ts';
+import { type EditList, isErrorValue, looksLikeObject, type PublicModel } from '../passthrough/observer.ts';
 import { rewriteEvents } from '../passthrough/rewrite-events.ts';
-import { TermsReport } from '../reported-terms.ts';
-import { ReportedUsage } from '../reported-usage.ts';
+import { StreamObserver, type Verdict } from '../passthrough/stream-observer.ts';
 import { dataIs, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { readChatTerms, readChatTokens, SEARCH, writeChatTokens } from './tokens.ts';
@@ -46,19 +35,12 @@ const CLOSE_BRACKET = 0x5d;
 const CHOICE_DEPTH = 3;
 const DELTA_DEPTH = 4;
 
-export class ChatObserver implements TemplatableObserver {
+export class ChatObserver extends StreamObserver {
   readonly closing = CLOSING;
-  readonly output = new OutputCounter();
-  plainDelta = false;
-  failure: LaneFailure | null = null;
   readonly #options: ChatObserverOptions;
-  readonly #model: PublicModel;
-  readonly #scanner = new MemberScanner();
   readonly #openedChoices = new Set<number>();
-  readonly #terms = new TermsReport();
   #sendsMessages = false;
   #finishes = 0;
-  readonly #reported: ReportedUsage;
   /** The members that every chunk repeats. */
   #common: JsonObject = {};
 
@@ -67,9 +49,6 @@ export class ChatObserver implements TemplatableObserver {
   #emptyChoices = false;
   #usage = false;
   #usageStart = 0;
-  #error = false;
-  #code = false;
-  #message = false;
   /** The scan is within a delta, and within reasoning of it. */
   #inDelta = false;
   #inReasoning = false;
@@ -78,37 +57,23 @@ export class ChatObserver implements TemplatableObserver {
   #reasoningMost = 0;
 
   constructor(options: ChatObserverOptions) {
+    super(options.publicModel, options.tokensMax);
     this.#options = options;
-    this.#model = new PublicModel(options.publicModel);
-    this.#reported = new ReportedUsage(options.tokensMax);
-    if (options.searches) this.#terms.called(SEARCH);
+    if (options.searches) this.reported.terms.called(SEARCH);
   }
 
   get finished(): boolean {
     return this.#finishes >= this.#options.choices;
   }
 
-  meter(): Meter {
-    return {
-      ...this.#reported.members(),
-      outputBytes: this.output.bytes,
-      ...this.#terms.member(),
-    };
-  }
-
-  sample(): OutputSample {
-    return this.output.sample;
-  }
-
-  frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
-    this.plainDelta = false;
+  protected newFrame(frame: FrameView, first: boolean, edits: EditList): Verdict {
     if (!looksLikeObject(frame)) return this.#notAnObject(frame, first);
     const before = edits.length;
     const finishes = this.#finishes;
-    this.#scan(frame, edits);
-    if (this.#error || (this.#code && this.#message)) return this.#fail(readFailure(parsedData(frame), first));
+    this.scan(frame, edits);
+    if (this.error || (this.code && this.message)) return this.fail(readFailure(parsedData(frame), first));
     if (!this.#hasChoices && (first || !this.#usage)) {
-      if (first) return this.#fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
+      if (first) return this.fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
       return 'event';
     }
     if (this.#usage) this.#report(frame);
@@ -116,51 +81,30 @@ export class ChatObserver implements TemplatableObserver {
       return this.#options.usageAsked ? 'hold' : 'drop';
     }
     // The client does not get figures that cannot be; what was counted instead comes with the end.
-    const patches = this.#usage && this.#reported.disbelieved ? [this.#withoutUsage(frame)] : [];
+    const patches = this.#usage && this.reported.disbelieved ? [this.#withoutUsage(frame)] : [];
     if (this.#openedChoices.size < this.#options.choices && !this.#emptyChoices) {
       return this.#openChoices(frame, edits, before, patches);
     }
-    if (patches.length > 0) addInOrder(edits, before, patches, this.#model, this.#scanner, frame);
+    if (patches.length > 0) addInOrder(edits, before, patches, this.model, this.scanner, frame);
     this.plainDelta = !this.#usage && !this.#emptyChoices && this.#finishes === finishes;
     return 'event';
   }
 
-  mayFlow(): boolean {
-    return true;
-  }
-
-  flow(beginning: FrameView, edits: EditList): void {
-    this.#scan(beginning, edits);
-  }
-
-  flowed(bytes: number): void {
-    this.output.piece(bytes);
-  }
-
   #notAnObject(frame: FrameView, first: boolean): Verdict {
     if (dataIs(frame, '[DONE]')) {
-      return first ? this.#fail(brokenStream('The provider sent an empty stream.')) : 'terminal';
+      return first ? this.fail(brokenStream('The provider sent an empty stream.')) : 'terminal';
     }
     if (dataIs(frame, '')) return 'neutral';
-    return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+    return this.fail(brokenStream('The provider sent an event that is not JSON.'));
   }
 
-  #fail(failure: LaneFailure): Verdict {
-    this.failure = failure;
-    return 'failed';
-  }
-
-  #scan(frame: FrameView, edits: EditList): void {
-    const scanner = this.#scanner;
+  protected scan(frame: FrameView, edits: EditList): void {
+    const scanner = this.scanner;
     this.#hasChoices = false;
     this.#emptyChoices = false;
     this.#usage = false;
-    this.#error = false;
-    this.#code = false;
-    this.#message = false;
     this.#inDelta = false;
-    this.output.startFrame();
-    scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+    this.beginScan(frame);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
       else if (scanner.depth === CHOICE_DEPTH) this.#scanChoice(scanner);
@@ -172,7 +116,7 @@ export class ChatObserver implements TemplatableObserver {
   #scanTop(scanner: MemberScanner, edits: EditList): void {
     this.#inDelta = false;
     if (scanner.keyIs('model')) {
-      this.#model.put(scanner, edits);
+      this.model.put(scanner, edits);
     } else if (scanner.keyIs('choices')) {
       this.#hasChoices = scanner.opensWith(OPEN_BRACKET);
       const inner = skipSpace(scanner.text, scanner.valueStart + 1);
@@ -181,13 +125,13 @@ export class ChatObserver implements TemplatableObserver {
       this.#usage = scanner.opensWith(OPEN_BRACE);
       this.#usageStart = scanner.valueStart;
     } else if (scanner.keyIs('error')) {
-      this.#error ||= isErrorValue(scanner);
+      this.error ||= isErrorValue(scanner);
     } else if (scanner.keyIs('object') || scanner.keyIs('type')) {
-      this.#error ||= scanner.stringIs('error');
+      this.error ||= scanner.stringIs('error');
     } else if (scanner.keyIs('code')) {
-      this.#code = true;
+      this.code = true;
     } else if (scanner.keyIs('message')) {
-      this.#message = scanner.isString;
+      this.message = scanner.isString;
     } else if (scanner.isString && scanner.keyIs('obfuscation')) {
       this.output.skip(scanner);
     }
@@ -253,9 +197,9 @@ export class ChatObserver implements TemplatableObserver {
   #report(frame: FrameView): void {
     const chunk = parsedData(frame);
     if (!isObject(chunk)) return;
-    this.#terms.take(readChatTerms(chunk));
+    this.reported.terms.take(readChatTerms(chunk));
     const final = this.finished || this.#emptyChoices || !this.#hasChoices;
-    this.#reported.take(readChatTokens(chunk.usage), final, this.output.bytes, this.#terms.anyCalls);
+    this.reported.take(readChatTokens(chunk.usage), final, this.output.bytes);
   }
 
   showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {
@@ -273,11 +217,11 @@ export class ChatObserver implements TemplatableObserver {
   /** The first delta of every choice must carry the role and empty content (or content of its own). */
   #openChoices(frame: FrameView, edits: EditList, before: number, patches: Patch[]): Verdict {
     const chunk = parsedData(frame);
-    if (!isObject(chunk)) return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
-    this.#terms.take(readChatTerms(chunk));
+    if (!isObject(chunk)) return this.fail(brokenStream('The provider sent an event that is not JSON.'));
+    this.reported.terms.take(readChatTerms(chunk));
     const wanted = (arrayAt(chunk, 'choices') ?? []).map((choice) => this.#isFirst(choice));
     if (this.#openedChoices.size === 0) this.#common = chatCommon(chunk);
-    const scanner = this.#scanner;
+    const scanner = this.scanner;
     scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
     let ordinal = -1;
     while (scanner.next()) {
@@ -287,7 +231,7 @@ export class ChatObserver implements TemplatableObserver {
         patches.push(...deltaPatches(frame.text, scanner.valueStart, frame.dataEnd));
       }
     }
-    if (patches.length > 0) addInOrder(edits, before, patches, this.#model, this.#scanner, frame);
+    if (patches.length > 0) addInOrder(edits, before, patches, this.model, this.scanner, frame);
     return 'event';
   }
 

@@ -2,15 +2,15 @@
 import { isObject, type Json, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import type { TurnEvent } from '../translate/turn.ts';
+import { isErrorShape } from '../upstream-failure.ts';
 import { type ChatPiece, readContent } from './read-content.ts';
-import { chatAnnotation, chatFailure, finishOf, readLogprobs } from './reader.ts';
+import { chatAnnotation, finishOf, readLogprobs } from './reader.ts';
 import { readChatTerms, readChatTokens } from './tokens.ts';
 import { ToolCallReader } from './tool-call-reader.ts';
 
 export function readChatBody(body: Json): readonly TurnEvent[] {
   if (!isObject(body)) broken('it is not a JSON object.');
-  const failure = chatFailure(body);
-  if (failure) return [failure];
+  if (isErrorShape(body)) return [{ type: 'failure', error: body }];
   const [choice] = objectsAt(body, 'choices');
   const message = choice && objectAt(choice, 'message');
   if (!choice || !message) broken('it has no message.');

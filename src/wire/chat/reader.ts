@@ -31,11 +31,6 @@ export function finishOf(raw: string, called: boolean, refused: boolean): TurnEv
   return { type: 'finish', reason: meant, raw: { format: 'chat', value: raw } };
 }
 
-/** The failure, where an object of this format tells of one. */
-export function chatFailure(value: JsonObject): TurnEvent | null {
-  return isErrorShape(value) ? { type: 'failure', error: value } : null;
-}
-
 export function chatAnnotation(key: number, raw: JsonObject): TurnEvent {
   const type = stringAt(raw, 'type') ?? 'url_citation';
   return { type: 'annotation', key, annotation: { format: 'responses', raw: { type, ...objectAt(raw, type) } } };
@@ -56,8 +51,7 @@ export class ChatReader implements EventReader {
     if (data.trim() === '[DONE]') return this.#done();
     const chunk = parseJson(data);
     if (!isObject(chunk)) broken('a chunk is not a JSON object.');
-    const failure = chatFailure(chunk);
-    if (failure) return [failure];
+    if (isErrorShape(chunk)) return [{ type: 'failure', error: chunk }];
     const events: TurnEvent[] = [];
     if (!this.#started) {
       if (!Array.isArray(chunk.choices)) broken('the first chunk has no choices.');

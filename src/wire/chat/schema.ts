@@ -1,5 +1,4 @@
 /** Chat completions (Format A): the single source of the validator, the types and the OpenAPI document. */
-import type { Static } from 'typebox';
 import { Type } from '../../lib/schema-builder.ts';
 import { AnyObject, ModelId, Stream, TokenCount, ToolName, whenType } from '../schema/parts.ts';
 
@@ -27,7 +26,7 @@ const Tool = Type.Object(
   },
 );
 
-export const ChatMessage = Type.Object({
+const ChatMessage = Type.Object({
   role: Type.Enum(['developer', 'system', 'user', 'assistant', 'tool']),
   content: Type.Optional(Type.Union([Type.String(), Type.Array(AnyObject), Type.Null()])),
   name: Type.Optional(Type.String()),
@@ -55,9 +54,8 @@ export const ChatRequest = Type.Object({
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
   user: Type.Optional(Type.String()),
 });
-export type ChatRequest = Static<typeof ChatRequest>;
 
-export const ChatUsage = Type.Object({
+const ChatUsage = Type.Object({
   prompt_tokens: TokenCount,
   completion_tokens: TokenCount,
   total_tokens: TokenCount,
@@ -71,19 +69,3 @@ export const ChatResponse = Type.Object({
   choices: Type.Array(AnyObject),
   usage: Type.Optional(ChatUsage),
 });
-export type ChatResponse = Static<typeof ChatResponse>;
-
-export const ChatChunk = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('chat.completion.chunk'),
-  created: Type.Integer(),
-  model: Type.String(),
-  choices: Type.Array(
-    Type.Object({
-      index: Type.Integer({ minimum: 0 }),
-      delta: AnyObject,
-      finish_reason: Type.Union([Type.String(), Type.Null()]),
-    }),
-  ),
-});
-export type ChatChunk = Static<typeof ChatChunk>;

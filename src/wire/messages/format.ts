@@ -1,7 +1,9 @@
 /** Messages as a wire format. */
+import { objectsAt } from '../../lib/json.ts';
 import type { WireFormat } from '../format.ts';
-import { RepeatAware } from '../passthrough/frame-template.ts';
+import { generatedTexts } from '../generated-text.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
+import { hostedCall } from '../reported-terms.ts';
 import { takenByMessages } from '../translate/stop-sequences.ts';
 import { messagesFailureFrames } from './failure.ts';
 import { messagesFromTurn } from './from-turn.ts';
@@ -11,9 +13,8 @@ import { messagesOptionalFields } from './optional-fields.ts';
 import { readMessagesBody } from './read-body.ts';
 import { MessagesReader } from './reader.ts';
 import { messagesToTurn } from './to-turn.ts';
-import { writeMessagesTokens } from './tokens.ts';
+import { readMessagesTerms, readMessagesTokens, writeMessagesTokens } from './tokens.ts';
 import { validateMessages } from './validate-request.ts';
-import { isMessagesAnswer, messagesAnswerTexts, messagesWholeMeter } from './whole-meter.ts';
 import { writeMessagesBody } from './write-body.ts';
 import { MessagesWriter } from './writer.ts';
 
@@ -22,10 +23,12 @@ const passthrough: PassthroughFormat = {
     if (request.body.max_tokens === order.outputLimit) return [];
     return [{ path: ['max_tokens'], json: String(order.outputLimit) }];
   },
-  isAnswer: isMessagesAnswer,
-  texts: messagesAnswerTexts,
-  wholeMeter: (answer, { tokensMax }) => messagesWholeMeter(answer, tokensMax),
-  observer: (request) => new RepeatAware(new MessagesObserver(request)),
+  isAnswer: (answer) => answer.type === 'message' && Array.isArray(answer.content),
+  texts: (answer) => generatedTexts(answer.content),
+  readTokens: readMessagesTokens,
+  readTerms: (answer) => readMessagesTerms(answer.usage),
+  calls: (answer) => objectsAt(answer, 'content').map((block) => hostedCall('messages', block)),
+  observer: (request) => new MessagesObserver(request),
   lengthEnding: () => new MessagesLengthEnding(),
 };
 

@@ -12,6 +12,7 @@ import {
   groupToolResults,
   refuseEmptyInput,
   usableTools,
+  type WriteContext,
 } from '../translate/tools.ts';
 import type {
   ClientTool,
@@ -27,7 +28,7 @@ import type {
 } from '../translate/turn.ts';
 import { writeSampling } from './sampling.ts';
 import { writeThinking } from './thinking.ts';
-import { type WriteContext, writeCacheControl, writePart, writeText } from './write-blocks.ts';
+import { writeCacheControl, writePart, writeText } from './write-blocks.ts';
 
 export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];

@@ -2,21 +2,11 @@
 import { NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
 import { compact, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
 import { generatedTexts, isNotText, isReturned } from '../generated-text.ts';
-import { MemberScanner, OPEN_BRACE } from '../json/scan.ts';
-import type { LaneFailure, Meter } from '../lane.ts';
-import type { OutputSample } from '../output-sample.ts';
-import type { TemplatableObserver } from '../passthrough/frame-template.ts';
-import {
-  type EditList,
-  isErrorValue,
-  looksLikeObject,
-  OutputCounter,
-  PublicModel,
-  type Verdict,
-} from '../passthrough/observer.ts';
+import { type MemberScanner, OPEN_BRACE } from '../json/scan.ts';
+import { type EditList, isErrorValue, looksLikeObject } from '../passthrough/observer.ts';
 import { rewriteEvents } from '../passthrough/rewrite-events.ts';
-import { hostedCall, TermsReport } from '../reported-terms.ts';
-import { ReportedUsage } from '../reported-usage.ts';
+import { StreamObserver, type Verdict } from '../passthrough/stream-observer.ts';
+import { hostedCall } from '../reported-terms.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
@@ -34,25 +24,15 @@ export interface MessagesObserverOptions {
   readonly tokensMax?: (() => number) | undefined;
 }
 
-export class MessagesObserver implements TemplatableObserver {
+export class MessagesObserver extends StreamObserver {
   readonly closing = CLOSING;
-  readonly output = new OutputCounter();
-  plainDelta = false;
   finished = false;
-  failure: LaneFailure | null = null;
-  readonly #model: PublicModel;
   readonly #likelyInputTokens: () => number;
-  readonly #scanner = new MemberScanner();
   /** The members of every report so far; a later report overrides an earlier one member by member. */
   #usage: JsonObject | null = null;
-  readonly #reported: ReportedUsage;
-  readonly #terms = new TermsReport();
 
   // The findings of the scan of the current frame.
   #type = '';
-  #error = false;
-  #code = false;
-  #message = false;
   #blockType = '';
   #frameUsage: string | null = null;
   /** The scan is within the content that a message starts with. */
@@ -62,46 +42,32 @@ export class MessagesObserver implements TemplatableObserver {
   #endsMessage = false;
 
   constructor({ publicModel, likelyInputTokens, tokensMax }: MessagesObserverOptions) {
-    this.#model = new PublicModel(publicModel);
+    super(publicModel, tokensMax);
     this.#likelyInputTokens = likelyInputTokens ?? (() => 0);
-    this.#reported = new ReportedUsage(tokensMax);
   }
 
-  meter(): Meter {
-    return {
-      ...this.#reported.members(),
-      outputBytes: this.output.bytes,
-      ...this.#terms.member(),
-    };
-  }
-
-  sample(): OutputSample {
-    return this.output.sample;
-  }
-
-  frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
-    this.plainDelta = false;
+  protected newFrame(frame: FrameView, first: boolean, edits: EditList): Verdict {
     if (!looksLikeObject(frame)) {
       if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
-      return this.#fail(brokenStream('The provider sent an event that is not JSON.'));
+      return this.fail(brokenStream('The provider sent an event that is not JSON.'));
     }
-    this.#scan(frame, edits);
-    if (this.#error || this.#type === 'error' || (this.#code && this.#message))
-      return this.#fail(readFailure(parsedData(frame), first));
+    this.scan(frame, edits);
+    if (this.error || this.#type === 'error' || (this.code && this.message))
+      return this.fail(readFailure(parsedData(frame), first));
     if (this.#frameUsage !== null) this.#report(this.#frameUsage);
     switch (this.#type) {
       case 'message_stop':
-        return first ? this.#fail(brokenStream('The provider sent an empty stream.')) : 'terminal';
+        return first ? this.fail(brokenStream('The provider sent an empty stream.')) : 'terminal';
       case 'ping':
         return 'neutral';
       case '':
-        return first ? this.#fail(brokenStream('The provider sent an event that is not a messages event.')) : 'event';
+        return first ? this.fail(brokenStream('The provider sent an event that is not a messages event.')) : 'event';
       case 'content_block_start':
         if (this.#blockType === 'server_tool_use' || this.#blockType === 'mcp_tool_use') this.#countCall(frame);
         return 'event';
       case 'message_delta':
         // The usage that it shows has to be counted first.
-        return this.#endsMessage && !this.#reported.members().reportedFinal ? 'hold' : 'event';
+        return this.#endsMessage && !this.reported.final ? 'hold' : 'event';
       case 'content_block_delta':
         this.plainDelta = this.#frameUsage === null;
         return 'event';
@@ -111,35 +77,14 @@ export class MessagesObserver implements TemplatableObserver {
     }
   }
 
-  mayFlow(): boolean {
-    return true;
-  }
-
-  flow(beginning: FrameView, edits: EditList): void {
-    this.#scan(beginning, edits);
-  }
-
-  flowed(bytes: number): void {
-    this.output.piece(bytes);
-  }
-
-  #fail(failure: LaneFailure): Verdict {
-    this.failure = failure;
-    return 'failed';
-  }
-
-  #scan(frame: FrameView, edits: EditList): void {
-    const scanner = this.#scanner;
+  protected scan(frame: FrameView, edits: EditList): void {
+    const scanner = this.scanner;
     this.#type = '';
-    this.#error = false;
-    this.#code = false;
-    this.#message = false;
     this.#blockType = '';
     this.#frameUsage = null;
     this.#inContent = false;
     this.#endsMessage = false;
-    this.output.startFrame();
-    scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+    this.beginScan(frame);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner);
       else if (scanner.topIs('delta') || scanner.topIs('content_block')) this.#scanContent(scanner);
@@ -155,13 +100,13 @@ export class MessagesObserver implements TemplatableObserver {
     } else if (scanner.keyIs('usage')) {
       if (scanner.opensWith(OPEN_BRACE)) this.#frameUsage = scanner.valueText();
     } else if (scanner.keyIs('error')) {
-      this.#error ||= isErrorValue(scanner);
+      this.error ||= isErrorValue(scanner);
     } else if (scanner.keyIs('object')) {
-      this.#error ||= scanner.stringIs('error');
+      this.error ||= scanner.stringIs('error');
     } else if (scanner.keyIs('code')) {
-      this.#code = true;
+      this.code = true;
     } else if (scanner.keyIs('message')) {
-      this.#message = scanner.isString;
+      this.message = scanner.isString;
     } else if (scanner.isString && scanner.keyIs('delta')) {
       this.output.count(scanner);
     }
@@ -170,7 +115,7 @@ export class MessagesObserver implements TemplatableObserver {
   #scanMessage(scanner: MemberScanner, edits: EditList): void {
     if (scanner.depth === 2) {
       this.#inContent = scanner.keyIs('content');
-      if (scanner.keyIs('model')) this.#model.put(scanner, edits);
+      if (scanner.keyIs('model')) this.model.put(scanner, edits);
       else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#scanUsage(scanner, edits);
     } else if (this.#inContent) {
       this.#scanText(scanner);
@@ -223,16 +168,16 @@ export class MessagesObserver implements TemplatableObserver {
 
   #countCall(frame: FrameView): void {
     const block = blockOf(frame);
-    if (block !== undefined) this.#terms.called(hostedCall('messages', block));
+    if (block !== undefined) this.reported.terms.called(hostedCall('messages', block));
   }
 
   #report(text: string): void {
     const usage = parseJson(text);
     if (!isObject(usage)) return;
     this.#usage = { ...this.#usage, ...withoutNulls(usage) };
-    this.#terms.take(readMessagesTerms(this.#usage));
+    this.reported.terms.take(readMessagesTerms(this.#usage));
     const final = this.#type === 'message_delta' && typeof usage.output_tokens === 'number';
-    this.#reported.take(readMessagesTokens(this.#usage), final, this.output.bytes, this.#terms.anyCalls);
+    this.reported.take(readMessagesTokens(this.#usage), final, this.output.bytes);
   }
 
   showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {

@@ -4,13 +4,13 @@ import { broken } from '../errors.ts';
 import { endsMidway } from '../translate/cut-calls.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { unread } from '../translate/unread.ts';
-import { type Finish, messagesFailure, messagesFinish, reasoningEnd } from './reader.ts';
+import { isErrorShape } from '../upstream-failure.ts';
+import { type Finish, messagesFinish, reasoningEnd } from './reader.ts';
 import { readMessagesTerms, readMessagesTokens } from './tokens.ts';
 
 export function readMessagesBody(body: Json): readonly TurnEvent[] {
   if (!isObject(body)) broken('it is not a JSON object.');
-  const failure = messagesFailure(body);
-  if (failure) return [failure];
+  if (isErrorShape(body)) return [{ type: 'failure', error: body }];
   if (!Array.isArray(body.content)) broken('it has no content.');
   const events: TurnEvent[] = [{ type: 'start', id: stringAt(body, 'id') ?? null, createdS: null }];
   const finish = messagesFinish(body) ?? NO_REASON;

@@ -30,10 +30,6 @@ export function messagesFinish(value: JsonObject): Finish | null {
   };
 }
 
-export function messagesFailure(value: JsonObject): TurnEvent | null {
-  return isErrorShape(value) ? { type: 'failure', error: value } : null;
-}
-
 interface Block {
   readonly key: number;
   readonly raw: JsonObject;
@@ -53,8 +49,7 @@ export class MessagesReader implements EventReader {
   read(event: string | null, data: string): readonly TurnEvent[] {
     const value = parseJson(data);
     if (!isObject(value)) broken('an event is not a JSON object.');
-    const failure = messagesFailure(value);
-    if (failure) return [failure];
+    if (isErrorShape(value)) return [{ type: 'failure', error: value }];
     const type = stringAt(value, 'type') ?? event;
     switch (type) {
       case 'ping':

@@ -2,8 +2,7 @@
 
 import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import type { ToolNames } from '../translate/tool-names.ts';
-import { argumentsValue, leaveOut, messagesCallId } from '../translate/tools.ts';
+import { argumentsValue, leaveOut, messagesCallId, type WriteContext } from '../translate/tools.ts';
 import type {
   CacheBreakpoint,
   FilePart,
@@ -12,15 +11,7 @@ import type {
   ReasoningBlock,
   TextPart,
   ToolResultPart,
-  Turn,
 } from '../translate/turn.ts';
-
-export interface WriteContext {
-  readonly turn: Turn;
-  readonly names: ToolNames;
-  readonly warnings: string[];
-  readonly native: boolean;
-}
 
 export function writeCacheControl(cache: CacheBreakpoint | undefined): object | undefined {
   return cache?.family === 'messages' ? cache.raw : undefined;

@@ -1,38 +1,7 @@
-/** A format's observer of a passed-through stream, and the parts that all three observers share. */
-import type { TokenCounts } from '../../core/usage.ts';
+/** The parts that an observer of a passed-through stream is made of. */
 import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
-import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import { OutputSample } from '../output-sample.ts';
 import type { FrameView } from '../sse.ts';
-
-/**
- * `event`: a valid event, to forward. `neutral`: to forward, but no proof of life (a comment, a ping). `drop`: not for
- * the client. `hold`: a part of the terminal part, to keep back. `terminal`: the frame that completes the answer.
- * `failed`: `failure` says why.
- */
-export type Verdict = 'event' | 'neutral' | 'drop' | 'hold' | 'terminal' | 'failed';
-
-/** One per attempt. Looks at frames, asks for edits, and meters; forwards nothing itself. */
-export interface StreamObserver {
-  /** `first`: nothing valid has come before this frame. */
-  frame(frame: FrameView, first: boolean, edits: EditList): Verdict;
-  /** Whether this oversized frame, of which only the beginning is here, may reach the client in pieces. */
-  mayFlow(beginning: FrameView): boolean;
-  /** Looks at the beginning of a frame that flows in pieces. */
-  flow(beginning: FrameView, edits: EditList): void;
-  /** A further piece of that frame. */
-  flowed(bytes: number): void;
-  /** The reason of the last `failed`. */
-  readonly failure: LaneFailure | null;
-  /** The answer has its finish reason: if the terminal frame never comes, `closing` is sent in its place. */
-  readonly finished: boolean;
-  readonly closing: Buffer | null;
-  meter(): Meter;
-  sample(): OutputSample;
-  /** The terminal part with these tokens as the usage that it shows. */
-  showUsage(terminal: Buffer, tokens: TokenCounts): Buffer;
-  position?(): StreamPosition | null;
-}
 
 /** Replaces the bytes from `start` to `end`; null takes them out. */
 export interface PlacedEdit {

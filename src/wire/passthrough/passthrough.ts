@@ -4,10 +4,12 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/conditions.ts';
+import type { ReportedTerms } from '../../core/price-terms.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { ByteCollector } from '../../lib/byte-collector.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
+import { bytesOf } from '../generated-text.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
 import {
   followedBy,
@@ -21,10 +23,12 @@ import {
   type WholeAnswer,
 } from '../lane.ts';
 import { type OutputSample, sampleOf } from '../output-sample.ts';
+import { ReportedUsage } from '../reported-usage.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
 import { brokenStream, failureInPlainText, isErrorShape, readFailure } from '../upstream-failure.ts';
 import type { LengthEnding } from './length-ending.ts';
-import { EditList, type StreamObserver, type Verdict } from './observer.ts';
+import { EditList } from './observer.ts';
+import type { StreamObserver, Verdict } from './stream-observer.ts';
 
 /** The parts that one format adds to the lane. */
 export interface PassthroughFormat {
@@ -34,7 +38,10 @@ export interface PassthroughFormat {
   isAnswer(answer: JsonObject): boolean;
   /** The content of an answer, and what it reports of itself. */
   texts(answer: JsonObject): Iterable<string>;
-  wholeMeter(answer: JsonObject, request: PassthroughRequest): Meter;
+  readTokens(usage: JsonObject): TokenCounts | null;
+  readTerms(answer: JsonObject): ReportedTerms | null;
+  /** The types of the hosted tools that it shows to have been called; null is none. */
+  calls(answer: JsonObject, request: PassthroughRequest): Iterable<string | null>;
   /** `outputLimit`: as it was sent upstream. */
   observer(request: PassthroughRequest, outputLimit: number | null): StreamObserver;
   /** For a stream that may have to be ended by this side. */
@@ -82,8 +89,22 @@ function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: Passthr
   }
   const named = answer.model === publicModel;
   const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);
-  const meter = format.wholeMeter(answer, request);
-  return { body, meter, sample: meter.reportedFinal ? null : sampleOf(format.texts(answer)) };
+  return { body, ...meterWhole(answer, request, format) };
+}
+
+/** Meters a whole answer. */
+export function meterWhole(
+  answer: JsonObject,
+  request: PassthroughRequest,
+  format: PassthroughFormat,
+): Pick<WholeAnswer, 'meter' | 'sample'> {
+  const outputBytes = bytesOf(format.texts(answer));
+  const reported = new ReportedUsage(request.tokensMax);
+  reported.terms.take(format.readTerms(answer));
+  for (const type of format.calls(answer, request)) reported.terms.called(type);
+  if (isObject(answer.usage)) reported.take(format.readTokens(answer.usage), true, outputBytes);
+  const meter = reported.meter(outputBytes);
+  return { meter, sample: meter.reportedFinal ? null : sampleOf(format.texts(answer)) };
 }
 
 type State = LaneStep['state'];
@@ -190,7 +211,7 @@ export class PassthroughStream implements LaneStream {
   }
 
   sample(): OutputSample {
-    return this.#observer.sample();
+    return this.#observer.output.sample;
   }
 
   cutShort(tokens: TokenCounts): LaneStep {
@@ -209,7 +230,7 @@ export class PassthroughStream implements LaneStream {
   }
 
   position(): StreamPosition | null {
-    const position = this.#observer.position?.() ?? null;
+    const position = this.#observer.position();
     if (position === null || this.#uncovered === null) return position;
     // The observer has seen the frame that waits; the client has not.
     const output = this.#ending?.output?.();

@@ -6,13 +6,14 @@
 import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { Answers } from '../answers.ts';
+import type { PassthroughRequest } from '../format.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition, WholeAnswer } from '../lane.ts';
-import { type OutputSample, sampleOf } from '../output-sample.ts';
+import type { OutputSample } from '../output-sample.ts';
+import { meterWhole, type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { completeResponse } from './complete.ts';
 import type { ResponsesObserverOptions } from './observe.ts';
-import { isResponsesAnswer, responsesAnswerTexts, responsesWholeMeter } from './whole-meter.ts';
 
 /** Members that the official clients read without checking whether they are there. */
 const REQUIRED = [
@@ -31,15 +32,26 @@ const REQUIRED = [
   'top_p',
 ] as const;
 
-export interface Repair {
-  /** The whole answer with every field; null where it has them already, or is not an answer. */
-  complete(answer: JsonObject, outputLimit: number | null): WholeAnswer | null;
+interface Repair {
+  /** What fields are filled in with. */
+  completion(outputLimit: number | null): ResponsesObserverOptions;
   /** Reads and rewrites answers; only called when that is needed. */
   rewrite(outputLimit: number | null): Answers;
 }
 
 /** The output limit is the one that was sent upstream: the response object states it. */
-export function fillMissingFieldsLane(passthrough: Lane, repair: Repair): Lane {
+export function fillMissingFieldsLane(request: PassthroughRequest, format: PassthroughFormat, repair: Repair): Lane {
+  const passthrough = passthroughLane(request, format);
+  /** The whole answer with every field; null where it has them already, or is not an answer. */
+  const completed = (answer: JsonObject): WholeAnswer | null => {
+    if (!format.isAnswer(answer)) return null;
+    const options = repair.completion(outputLimit);
+    const complete = completeResponse(answer, options);
+    if (complete === answer && isObject(answer.usage)) return null;
+    const metered = meterWhole(answer, request, format);
+    const usage = isObject(complete.usage) ? complete.usage : options.placeholderUsage(metered.meter.outputBytes);
+    return { body: Buffer.from(JSON.stringify({ ...complete, model: request.publicModel, usage })), ...metered };
+  };
   let outputLimit: number | null = null;
   return {
     kind: 'passthrough',
@@ -49,20 +61,10 @@ export function fillMissingFieldsLane(passthrough: Lane, repair: Repair): Lane {
     },
     whole(answer) {
       const parsed = parseJson(answer.toString());
-      return (isObject(parsed) ? repair.complete(parsed, outputLimit) : null) ?? passthrough.whole(answer);
+      return (isObject(parsed) ? completed(parsed) : null) ?? passthrough.whole(answer);
     },
     stream: () => new FillingStream(passthrough.stream(), () => repair.rewrite(outputLimit).stream()),
   };
-}
-
-export function completeAnswer(answer: JsonObject, options: ResponsesObserverOptions): WholeAnswer | null {
-  if (!isResponsesAnswer(answer)) return null;
-  const complete = completeResponse(answer, options);
-  if (complete === answer && isObject(answer.usage)) return null;
-  const meter = responsesWholeMeter(answer, options.tokensMax);
-  const sample = meter.reportedFinal ? null : sampleOf(responsesAnswerTexts(answer));
-  const usage = isObject(complete.usage) ? complete.usage : options.placeholderUsage(meter.outputBytes);
-  return { body: Buffer.from(JSON.stringify({ ...complete, model: options.publicModel, usage })), meter, sample };
 }
 
 class FillingStream implements LaneStream {

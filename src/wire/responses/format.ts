@@ -1,13 +1,15 @@
 /** Responses as a wire format. */
-import { arrayAt } from '../../lib/json.ts';
+import { arrayAt, objectsAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
+import { generatedTexts } from '../generated-text.ts';
 import type { Change } from '../json/edit.ts';
-import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
+import type { PassthroughFormat } from '../passthrough/passthrough.ts';
+import { hostedCall } from '../reported-terms.ts';
 import { rewrittenAnswers } from '../rewritten-answers.ts';
 import { placeholderUsage } from '../translate/answer-writing.ts';
 import { ENCRYPTED_REASONING, echoedRequest } from './answer-state.ts';
 import { responsesFailureFrames } from './failure.ts';
-import { completeAnswer, fillMissingFieldsLane } from './fill-missing-fields.ts';
+import { fillMissingFieldsLane } from './fill-missing-fields.ts';
 import { responsesFromTurn } from './from-turn.ts';
 import { ResponsesLengthEnding } from './length-ending.ts';
 import { ResponsesObserver, type ResponsesObserverOptions } from './observe.ts';
@@ -15,9 +17,8 @@ import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
 import { ResponsesReader } from './reader.ts';
 import { responsesToTurn } from './to-turn.ts';
-import { writeResponsesTokens } from './tokens.ts';
+import { readResponsesTerms, readResponsesTokens, writeResponsesTokens } from './tokens.ts';
 import { validateResponses } from './validate-request.ts';
-import { isResponsesAnswer, responsesAnswerTexts, responsesWholeMeter } from './whole-meter.ts';
 import { writeResponsesBody } from './write-body.ts';
 import { ResponsesWriter } from './writer.ts';
 
@@ -35,9 +36,11 @@ const passthrough: PassthroughFormat = {
     }
     return changes;
   },
-  isAnswer: isResponsesAnswer,
-  texts: responsesAnswerTexts,
-  wholeMeter: (answer, { tokensMax }) => responsesWholeMeter(answer, tokensMax),
+  isAnswer: (answer) => answer.object === 'response' && Array.isArray(answer.output) && answer.status !== 'failed',
+  texts: (answer) => generatedTexts(answer.output),
+  readTokens: readResponsesTokens,
+  readTerms: readResponsesTerms,
+  calls: (answer) => objectsAt(answer, 'output').map((item) => hostedCall('responses', item)),
   observer: (request, outputLimit) => new ResponsesObserver(completionOf(request, outputLimit)),
   lengthEnding: (request, outputLimit) =>
     new ResponsesLengthEnding(rewrittenAnswers(responsesFormat, request, () => outputLimit).stream()),
@@ -51,8 +54,8 @@ export const responsesFormat: WireFormat = {
   optionalFields: responsesOptionalFields,
   validateRequest: validateResponses,
   passthrough: (request) =>
-    fillMissingFieldsLane(passthroughLane(request, passthrough), {
-      complete: (answer, outputLimit) => completeAnswer(answer, completionOf(request, outputLimit)),
+    fillMissingFieldsLane(request, passthrough, {
+      completion: (outputLimit) => completionOf(request, outputLimit),
       rewrite: (outputLimit) => rewrittenAnswers(responsesFormat, request, () => outputLimit),
     }),
   failureFrames: responsesFailureFrames,

@@ -4,7 +4,15 @@ import { refuse } from '../errors.ts';
 import { documentText, urlOfSource } from '../translate/data-url.ts';
 import { effortOf, plainSettings, writeUser } from '../translate/settings.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
-import { functionArguments, leaveOut, markError, usableTools, warnOfExtras } from '../translate/tools.ts';
+import {
+  bareText,
+  functionArguments,
+  leaveOut,
+  markError,
+  usableTools,
+  type WriteContext,
+  warnOfExtras,
+} from '../translate/tools.ts';
 import type {
   FilePart,
   ImagePart,
@@ -22,18 +30,14 @@ import type {
 } from '../translate/turn.ts';
 import { writeToolChoice, writeTools } from './tools.ts';
 
-interface WriteContext {
-  readonly turn: Turn;
-  readonly names: ToolNames;
-  readonly warnings: string[];
-  readonly native: boolean;
+interface ExtendedContext extends WriteContext {
   /** Whether settings and cache breakpoints that the format has no field for are taken. */
   readonly extended: boolean;
 }
 
 export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNames): WrittenTurn {
   const warnings = [...turn.warnings];
-  const writing: WriteContext = {
+  const writing: ExtendedContext = {
     turn,
     names,
     warnings,
@@ -58,14 +62,12 @@ export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolN
   return { body, warnings };
 }
 
-function messageItem(role: string, parts: readonly Part[], writing: WriteContext): object {
+function messageItem(role: string, parts: readonly Part[], writing: ExtendedContext): object {
   const content = parts.flatMap((part) => writeInputPart(part, writing));
-  const [only] = content;
-  const bare = content.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
-  return { type: 'message', role, content: bare ? only.text : content };
+  return { type: 'message', role, content: bareText(content) ?? content };
 }
 
-function writeMessage(message: TurnMessage, writing: WriteContext): object[] {
+function writeMessage(message: TurnMessage, writing: ExtendedContext): object[] {
   if (message.name !== undefined) writing.warnings.push(`${message.at}.name: left out`);
   if (message.role === 'assistant') return writeAnswer(message, writing);
   const items: object[] = [];
@@ -79,7 +81,7 @@ function writeMessage(message: TurnMessage, writing: WriteContext): object[] {
 }
 
 /** Neighbouring texts of one item are one message item; every other part is an item of its own. */
-function writeAnswer(message: TurnMessage, writing: WriteContext): object[] {
+function writeAnswer(message: TurnMessage, writing: ExtendedContext): object[] {
   const items: object[] = [];
   let open: { itemId: string | undefined; content: object[] } | null = null;
   for (const part of message.parts) {
@@ -111,7 +113,7 @@ function writeAnswerText(part: TextPart | RefusalPart): object {
 }
 
 /** A provider accepts only reasoning that it encrypted itself; other reasoning is left out. */
-function writeReasoningBlock(reasoning: ReasoningBlock, writing: WriteContext): object[] {
+function writeReasoningBlock(reasoning: ReasoningBlock, writing: ExtendedContext): object[] {
   if (reasoning.origin !== 'responses' || (reasoning.encrypted === undefined && !writing.native)) return [];
   return [
     compact({
@@ -124,7 +126,7 @@ function writeReasoningBlock(reasoning: ReasoningBlock, writing: WriteContext): 
   ];
 }
 
-function writeCall(call: ToolCallPart, writing: WriteContext): object {
+function writeCall(call: ToolCallPart, writing: ExtendedContext): object {
   const { native, names } = writing;
   const { kind } = call.tool;
   const name = names.out(call.tool);
@@ -141,7 +143,7 @@ function writeCall(call: ToolCallPart, writing: WriteContext): object {
   return compact({ type: 'function_call', id, call_id: call.callId, name, namespace, arguments: args });
 }
 
-function writeResult(result: ToolResultPart, writing: WriteContext): object {
+function writeResult(result: ToolResultPart, writing: ExtendedContext): object {
   if (result.kind === 'search' && writing.native) {
     const [found] = result.content;
     const tools = found?.type === 'text' ? parseJson(found.text) : [];
@@ -156,21 +158,19 @@ function writeResult(result: ToolResultPart, writing: WriteContext): object {
   const written = marked
     .map((part, index) => (breakpoint && index === marked.length - 1 ? { ...part, cache: result.cache } : part))
     .flatMap((part) => writeInputPart(part, writing));
-  const [only] = written;
-  const bare = written.length === 1 && only && 'text' in only && Object.keys(only).length === 2;
   return {
     type: result.kind === 'custom' ? 'custom_tool_call_output' : 'function_call_output',
     call_id: result.callId,
-    output: bare ? only.text : written.length === 0 ? '' : written,
+    output: bareText(written) ?? (written.length === 0 ? '' : written),
   };
 }
 
-function breakpointOf(part: Part, { extended }: WriteContext): JsonObject | undefined {
+function breakpointOf(part: Part, { extended }: ExtendedContext): JsonObject | undefined {
   if (!('cache' in part) || !part.cache) return undefined;
   return extended || part.cache.family === 'openai' ? part.cache.raw : undefined;
 }
 
-function writeInputPart(part: Part, writing: WriteContext): object[] {
+function writeInputPart(part: Part, writing: ExtendedContext): object[] {
   const breakpoint = breakpointOf(part, writing);
   if (part.type === 'text')
     return [compact({ type: 'input_text', text: part.text, prompt_cache_breakpoint: breakpoint })];
@@ -183,7 +183,7 @@ function writeInputPart(part: Part, writing: WriteContext): object[] {
   return [];
 }
 
-function writeImage(part: ImagePart, breakpoint: object | undefined, writing: WriteContext): object {
+function writeImage(part: ImagePart, breakpoint: object | undefined, writing: ExtendedContext): object {
   const { source } = part;
   const common = { detail: part.detail ?? 'auto', prompt_cache_breakpoint: breakpoint };
   if (source.kind !== 'stored') return compact({ type: 'input_image', image_url: urlOfSource(source), ...common });
@@ -191,7 +191,7 @@ function writeImage(part: ImagePart, breakpoint: object | undefined, writing: Wr
   return compact({ type: 'input_image', file_id: source.id, ...common });
 }
 
-function writeFile(part: FilePart, breakpoint: object | undefined, writing: WriteContext): object {
+function writeFile(part: FilePart, breakpoint: object | undefined, writing: ExtendedContext): object {
   warnOfExtras(part, writing.warnings);
   const { source } = part;
   const common = { filename: part.name, prompt_cache_breakpoint: breakpoint };
@@ -207,7 +207,7 @@ function writeFile(part: FilePart, breakpoint: object | undefined, writing: Writ
   return compact({ type: 'input_file', file_id: source.id, ...common });
 }
 
-function writeSettings(writing: WriteContext, traits: TargetTraits): object {
+function writeSettings(writing: ExtendedContext, traits: TargetTraits): object {
   const { turn, warnings, native, extended } = writing;
   const { settings } = turn;
   const foreign = {

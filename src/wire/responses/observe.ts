@@ -5,21 +5,12 @@
 import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type Json, type JsonObject, numberAt, objectsAt } from '../../lib/json.ts';
 import { bytesOf, generatedTexts, isNotText } from '../generated-text.ts';
-import { MemberScanner, skipSpace, unescapedBytes, valueEnd } from '../json/scan.ts';
-import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
-import type { OutputSample } from '../output-sample.ts';
-import {
-  type EditList,
-  isErrorValue,
-  looksLikeObject,
-  OutputCounter,
-  PublicModel,
-  type StreamObserver,
-  type Verdict,
-} from '../passthrough/observer.ts';
+import { type MemberScanner, skipSpace, unescapedBytes, valueEnd } from '../json/scan.ts';
+import type { StreamPosition } from '../lane.ts';
+import { type EditList, isErrorValue, looksLikeObject } from '../passthrough/observer.ts';
 import { rewriteEvents } from '../passthrough/rewrite-events.ts';
-import { hostedCall, TermsReport } from '../reported-terms.ts';
-import { ReportedUsage } from '../reported-usage.ts';
+import { StreamObserver, type Verdict } from '../passthrough/stream-observer.ts';
+import { hostedCall } from '../reported-terms.ts';
 import { dataIs, eventName, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
@@ -50,30 +41,21 @@ export interface ResponsesObserverOptions extends CompletionContext {
 const NO_LOGPROBS = Buffer.from('[]');
 const NOT_JSON = 'The provider sent an event that is not JSON.';
 
-export class ResponsesObserver implements StreamObserver {
+export class ResponsesObserver extends StreamObserver {
   /** `response.completed` carries the whole answer: it cannot be invented. */
   readonly closing = null;
   readonly finished = false;
-  failure: LaneFailure | null = null;
   readonly #options: ResponsesObserverOptions;
-  readonly #model: PublicModel;
   /** The members of a rewritten response that replace those of its provider. */
   readonly #published: JsonObject;
   /** The same of the state, for responses that pass; null leaves what the provider says. */
   readonly #state: ReturnType<typeof stateBytes> | null;
-  readonly #scanner = new MemberScanner();
-  readonly #output = new OutputCounter();
   readonly #snapshot = new ResponseSnapshot();
-  readonly #wholeTexts = new WholeTexts(this.#output);
-  readonly #reported: ReportedUsage;
-  readonly #terms = new TermsReport();
+  readonly #wholeTexts = new WholeTexts(this.output);
   #nextSequence = 0;
 
   // The findings of the scan of the current frame.
   #type = '';
-  #error = false;
-  #code = false;
-  #message = false;
   /** The flat fields that the event has, as bits of `FLAT_FIELDS`. */
   #fields = 0;
   #outputIndex = -1;
@@ -85,23 +67,10 @@ export class ResponsesObserver implements StreamObserver {
   #otherBytes = 0;
 
   constructor(options: ResponsesObserverOptions) {
+    super(options.publicModel, options.tokensMax);
     this.#options = options;
-    this.#model = new PublicModel(options.publicModel);
     this.#state = options.state === undefined ? null : stateBytes(options.state);
     this.#published = { ...statedFields(options.state), model: options.publicModel };
-    this.#reported = new ReportedUsage(options.tokensMax);
-  }
-
-  meter(): Meter {
-    return {
-      ...this.#reported.members(),
-      outputBytes: this.#output.bytes,
-      ...this.#terms.member(),
-    };
-  }
-
-  sample(): OutputSample {
-    return this.#output.sample;
   }
 
   showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {
@@ -111,7 +80,7 @@ export class ResponsesObserver implements StreamObserver {
     });
   }
 
-  position(): StreamPosition {
+  override position(): StreamPosition {
     const response = (): JsonObject => {
       const seen = this.#snapshot.response() ?? { id: '', status: 'in_progress', output: [] };
       return { ...completeResponse(seen, this.#options), ...this.#published };
@@ -119,16 +88,16 @@ export class ResponsesObserver implements StreamObserver {
     return { nextSequence: this.#nextSequence, response };
   }
 
-  frame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+  protected newFrame(frame: FrameView, first: boolean, edits: EditList): Verdict {
     if (!looksLikeObject(frame)) {
       if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
-      return this.#fail(brokenStream(NOT_JSON));
+      return this.fail(brokenStream(NOT_JSON));
     }
     const before = edits.length;
-    this.#scan(frame, edits);
+    this.scan(frame, edits);
     const type = this.#type;
-    if (this.#error || type === 'error' || type === 'response.failed' || (this.#code && this.#message)) {
-      return this.#fail(readFailure(parsedData(frame), first));
+    if (this.error || type === 'error' || type === 'response.failed' || (this.code && this.message)) {
+      return this.fail(readFailure(parsedData(frame), first));
     }
     if (type === '') return this.#untyped(frame, first);
     const member = nestedMember(type);
@@ -139,8 +108,8 @@ export class ResponsesObserver implements StreamObserver {
     return 'event';
   }
 
-  mayFlow(beginning: FrameView): boolean {
-    const scanner = this.#scanner;
+  override mayFlow(beginning: FrameView): boolean {
+    const scanner = this.scanner;
     let type = eventName(beginning);
     if (type === '') {
       scanner.begin(beginning.text, beginning.dataStart, beginning.dataEnd);
@@ -151,34 +120,21 @@ export class ResponsesObserver implements StreamObserver {
     return type !== '' && type !== 'response.failed' && nestedMember(type) === undefined;
   }
 
-  flow(beginning: FrameView, edits: EditList): void {
-    this.#scan(beginning, edits);
-  }
-
-  flowed(bytes: number): void {
-    this.#output.piece(bytes);
-  }
-
-  #fail(failure: LaneFailure): Verdict {
-    this.failure = failure;
-    return 'failed';
-  }
-
   /** The charge follows what the provider says, not what is filled in. */
   #report(response: JsonObject): void {
-    this.#terms.take(readResponsesTerms(response));
-    this.#terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));
+    this.reported.terms.take(readResponsesTerms(response));
+    this.reported.terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));
     if (!isObject(response.usage)) return;
-    this.#reported.take(readResponsesTokens(response.usage), true, this.#output.bytes, this.#terms.anyCalls);
+    this.reported.take(readResponsesTokens(response.usage), true, this.output.bytes);
   }
 
   #countCall(item: JsonObject): void {
-    this.#terms.called(hostedCall('responses', item));
+    this.reported.terms.called(hostedCall('responses', item));
   }
 
   #untyped(frame: FrameView, first: boolean): Verdict {
     if (first || parsedData(frame) === undefined) {
-      return this.#fail(brokenStream('The provider sent an event that is not a responses event.'));
+      return this.fail(brokenStream('The provider sent an event that is not a responses event.'));
     }
     return 'event';
   }
@@ -186,7 +142,7 @@ export class ResponsesObserver implements StreamObserver {
   /** An event that carries a response, an item or a part: where that lacks something, the event is written again. */
   #nested(frame: FrameView, member: NestedMember, edits: EditList, before: number): Verdict {
     const event = parsedData(frame);
-    if (!isObject(event)) return this.#fail(brokenStream(NOT_JSON));
+    if (!isObject(event)) return this.fail(brokenStream(NOT_JSON));
     const type = this.#type;
     const terminal = type === 'response.completed' || type === 'response.incomplete';
     const value = event[member];
@@ -225,7 +181,7 @@ export class ResponsesObserver implements StreamObserver {
       const index = this.#outputIndex === -1 ? this.#snapshot.lastIndex : this.#outputIndex;
       this.#wholeTexts.part(index, this.#partName(), this.#otherBytes, () => parsedData(frame));
     } else {
-      for (const text of generatedTexts(parsedData(frame))) this.#output.add(text);
+      for (const text of generatedTexts(parsedData(frame))) this.output.add(text);
     }
   }
 
@@ -242,7 +198,7 @@ export class ResponsesObserver implements StreamObserver {
     }
     const complete = completeResponse(isObject(value) ? value : {}, this.#options, this.#snapshot.identity);
     if (!terminal || isObject(complete.usage)) return complete;
-    return { ...complete, usage: this.#options.placeholderUsage(this.#output.bytes) };
+    return { ...complete, usage: this.#options.placeholderUsage(this.output.bytes) };
   }
 
   #remember(member: NestedMember, index: number, value: JsonObject): void {
@@ -277,20 +233,16 @@ export class ResponsesObserver implements StreamObserver {
     edits.replace(brace + 1, brace + 1, Buffer.from(`${JSON.stringify(missing).slice(1, -1)},`));
   }
 
-  #scan(frame: FrameView, edits: EditList): void {
-    const scanner = this.#scanner;
+  protected scan(frame: FrameView, edits: EditList): void {
+    const scanner = this.scanner;
     this.#type = '';
-    this.#error = false;
-    this.#code = false;
-    this.#message = false;
     this.#fields = 0;
     this.#outputIndex = -1;
     this.#partIndex = 0;
     this.#deltaEnd = -1;
     this.#hasDelta = false;
     this.#otherBytes = 0;
-    this.#output.startFrame();
-    scanner.begin(frame.text, frame.dataStart, frame.dataEnd);
+    this.beginScan(frame);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
       else if (!scanner.topIs('response')) this.#scanNested(scanner);
@@ -324,9 +276,9 @@ export class ResponsesObserver implements StreamObserver {
     } else if (scanner.keyIs('item') || scanner.keyIs('part')) {
       scanner.skip();
     } else if (scanner.keyIs('error')) {
-      this.#error ||= isErrorValue(scanner);
+      this.error ||= isErrorValue(scanner);
     } else if (scanner.keyIs('code')) {
-      this.#code = true;
+      this.code = true;
       this.#noteOther(scanner);
     } else if (scanner.isString) {
       this.#scanString(scanner);
@@ -340,13 +292,13 @@ export class ResponsesObserver implements StreamObserver {
       this.#type = scanner.valueText().slice(1, -1);
     } else if (scanner.keyIs('delta')) {
       this.#hasDelta ||= !scanner.stringIs('');
-      if (!isNotGenerated(this.#type)) this.#output.count(scanner);
+      if (!isNotGenerated(this.#type)) this.output.count(scanner);
       this.#deltaStart = scanner.valueStart + 1;
       this.#deltaEnd = scanner.stringEnd === -1 ? -1 : scanner.stringEnd - 1;
     } else if (scanner.keyIs('message')) {
-      this.#message = true;
+      this.message = true;
     } else if (scanner.keyIs('object')) {
-      this.#error ||= scanner.stringIs('error');
+      this.error ||= scanner.stringIs('error');
     } else if (!scanner.keyIs('obfuscation')) {
       this.#noteOther(scanner);
     }
@@ -358,7 +310,7 @@ export class ResponsesObserver implements StreamObserver {
       scanner.skip();
     } else if (scanner.isString && scanner.topIs('delta')) {
       this.#hasDelta = true;
-      if (!isNotGenerated(this.#type)) this.#output.count(scanner);
+      if (!isNotGenerated(this.#type)) this.output.count(scanner);
     } else {
       this.#noteOther(scanner);
     }
@@ -372,7 +324,7 @@ export class ResponsesObserver implements StreamObserver {
 
   #scanResponse(scanner: MemberScanner, edits: EditList): void {
     if (scanner.keyIs('model')) {
-      this.#model.put(scanner, edits);
+      this.model.put(scanner, edits);
     } else if (this.#state !== null && scanner.keyIs('store')) {
       put(scanner, edits, this.#state.store);
     } else if (this.#state !== null && scanner.keyIs('previous_response_id')) {

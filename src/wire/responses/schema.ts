@@ -26,7 +26,6 @@ export const ResponsesRequest = Type.Object({
   tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
 });
-export type ResponsesRequest = Static<typeof ResponsesRequest>;
 
 export const ResponsesResponse = Type.Object({
   id: Type.String(),
@@ -35,7 +34,6 @@ export const ResponsesResponse = Type.Object({
   output: Type.Optional(Type.Array(AnyObject)),
   usage: Type.Optional(AnyObject),
 });
-export type ResponsesResponse = Static<typeof ResponsesResponse>;
 
 export const DeletedResponse = Type.Object({
   id: Type.String(),

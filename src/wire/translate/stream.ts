@@ -5,7 +5,7 @@ import { ByteCollector } from '../../lib/byte-collector.ts';
 import { broken, UnfitAnswer } from '../errors.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
-import { hostedCall, readTerms, TermsReport } from '../reported-terms.ts';
+import { hostedCall, readTerms } from '../reported-terms.ts';
 import { ReportedUsage } from '../reported-usage.ts';
 import { eventName, FrameSplitter, joinedData } from '../sse.ts';
 import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
@@ -19,7 +19,6 @@ export class TurnMeter {
   readonly sample: OutputSample | null;
   readonly #reported: ReportedUsage;
   #outputBytes = 0;
-  readonly #terms = new TermsReport();
 
   constructor(sample: OutputSample | null, tokensMax?: () => number) {
     this.sample = sample;
@@ -36,16 +35,16 @@ export class TurnMeter {
         if (this.sample?.full === false) this.sample.addText(event.text);
         return;
       case 'usage':
-        this.#terms.take(event.terms ?? null);
-        this.#reported.take(saneCounts(event.tokens), event.partial !== true, this.#outputBytes, this.#terms.anyCalls);
+        this.#reported.terms.take(event.terms ?? null);
+        this.#reported.take(saneCounts(event.tokens), event.partial !== true, this.#outputBytes);
         return;
       case 'start':
         if (event.serviceTier !== undefined) {
-          this.#terms.take(readTerms({ service_tier: event.serviceTier }, undefined, null));
+          this.#reported.terms.take(readTerms({ service_tier: event.serviceTier }, undefined, null));
         }
         return;
       case 'opaque':
-        this.#terms.called(hostedCall(event.format, event.raw));
+        this.#reported.terms.called(hostedCall(event.format, event.raw));
     }
   }
 
@@ -54,11 +53,7 @@ export class TurnMeter {
   }
 
   read(): Meter {
-    return {
-      ...this.#reported.members(),
-      outputBytes: this.#outputBytes,
-      ...this.#terms.member(),
-    };
+    return this.#reported.meter(this.#outputBytes);
   }
 }
 

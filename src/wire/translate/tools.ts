@@ -4,6 +4,7 @@ import { shownName } from '../../core/request-text.ts';
 import { isObject, type Json, parseJson } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import { isStrictSchema } from './strict-schema.ts';
+import type { ToolNames } from './tool-names.ts';
 import type {
   ClientTool,
   FilePart,
@@ -14,6 +15,22 @@ import type {
   Turn,
   TurnMessage,
 } from './turn.ts';
+
+/** A turn on its way into a target's request. */
+export interface WriteContext {
+  readonly turn: Turn;
+  readonly names: ToolNames;
+  readonly warnings: string[];
+  /** The turn comes from a client of the target's own format. */
+  readonly native: boolean;
+}
+
+/** The text of written content that is nothing but one text; null where it is more. */
+export function bareText(written: readonly object[]): string | null {
+  const [only] = written;
+  if (written.length !== 1 || only === undefined || Object.keys(only).length !== 2) return null;
+  return 'text' in only ? (only.text as string) : null;
+}
 
 /** A custom tool as a function: its free text is the one argument. */
 export const CUSTOM_SCHEMA = {

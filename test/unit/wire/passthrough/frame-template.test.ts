@@ -5,6 +5,7 @@ import { ChatObserver } from '../../../../src/wire/chat/observe.ts';
 import type { LaneStream } from '../../../../src/wire/lane.ts';
 import { MessagesObserver } from '../../../../src/wire/messages/observe.ts';
 import { PassthroughStream } from '../../../../src/wire/passthrough/passthrough.ts';
+import type { Verdict } from '../../../../src/wire/passthrough/stream-observer.ts';
 import { laneFor, MESSAGES_STREAM, PUBLIC_MODEL, published, run, UPSTREAM_MODEL } from '../streams.ts';
 
 type Format = 'chat' | 'messages';
@@ -78,11 +79,23 @@ const messagesFrame = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(MESSAGES_STREAM[2] ?? '', messages('content_block_stop', { index: 0 })) },
 );
 
+class ScannedChat extends ChatObserver {
+  override frame(...frame: Parameters<ChatObserver['frame']>): Verdict {
+    return this.newFrame(...frame);
+  }
+}
+
+class ScannedMessages extends MessagesObserver {
+  override frame(...frame: Parameters<MessagesObserver['frame']>): Verdict {
+    return this.newFrame(...frame);
+  }
+}
+
 /** The same stream without templates: every frame is scanned. */
 const scanned: Readonly<Record<Format, () => LaneStream>> = {
   chat: () =>
-    new PassthroughStream(new ChatObserver({ publicModel: PUBLIC_MODEL, usageAsked: false, choices: 1 }), null),
-  messages: () => new PassthroughStream(new MessagesObserver({ publicModel: PUBLIC_MODEL }), null),
+    new PassthroughStream(new ScannedChat({ publicModel: PUBLIC_MODEL, usageAsked: false, choices: 1 }), null),
+  messages: () => new PassthroughStream(new ScannedMessages({ publicModel: PUBLIC_MODEL }), null),
 };
 
 describe('a frame like the one before it', () => {
