@@ -4,12 +4,12 @@ import type { AlertStore } from '../alerts/port.ts';
 import { SqlAlertStore } from '../alerts/sql-store.ts';
 import type { Settings } from '../config/config.ts';
 import type { Clock } from '../core/clock.ts';
-import { asStoreError } from '../ledger/errors.ts';
 import { openLogFile } from '../ledger/sqlite/wal-file.ts';
 import { Operators } from '../operators/operators.ts';
 import { EndedPageSessions } from '../operators/page-sessions.ts';
 import { type SqlEngine, SqlOperatorStore } from '../operators/sql-store.ts';
 import { openSqliteEngine } from '../operators/sqlite.ts';
+import { asStoreError } from '../storage/errors.ts';
 
 const STATEMENT_TIMEOUT_MS = 10_000;
 const LOCK_TIMEOUT_MS = 5_000;
@@ -53,7 +53,7 @@ async function openEngine({ databaseUrl, dataDir }: Settings): Promise<SqlEngine
       throw asStoreError(error);
     }
   }
-  const { Connection } = await import('../ledger/postgres/connection.ts');
+  const { Connection } = await import('../storage/postgres/connection.ts');
   const { openPostgresEngine } = await import('../operators/postgres.ts');
   const connection = new Connection({
     url: databaseUrl,

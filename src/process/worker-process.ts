@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import type { Settings } from '../config/config.ts';
 import { ConfigError } from '../config/problem.ts';
 import type { Environment } from '../config/settings.ts';
-import { type StoreErrorName, storeError } from '../ledger/errors.ts';
 import { workerFile } from '../lib/worker-file.ts';
+import { type StoreErrorName, storeError } from '../storage/errors.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 
 /** What a worker is started with. */

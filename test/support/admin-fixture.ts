@@ -16,8 +16,8 @@ import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { Operators } from '../../src/operators/operators.ts';
-import type { SqlEngine } from '../../src/operators/sql-store.ts';
-import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import { type SqlEngine, SqlOperatorStore } from '../../src/operators/sql-store.ts';
+import { openSqliteEngine } from '../../src/operators/sqlite.ts';
 import { adminOf, type TestAdmin } from './admin-client.ts';
 import type { Asked } from './command-host.ts';
 import { emptyStore } from './empty-store.ts';
@@ -84,7 +84,8 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
 
 /** Operators in a file of that folder. */
 export function testOperators(folder: string, clock: Clock): Operators {
-  const openStore = async () => openSqliteOperatorStore({ file: operatorsFile(folder), openLog: openLogFile });
+  const openStore = async () =>
+    new SqlOperatorStore(openSqliteEngine({ file: operatorsFile(folder), openLog: openLogFile }));
   return new Operators({ openStore, installationSecret: SECRET, clock });
 }
 

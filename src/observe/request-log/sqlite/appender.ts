@@ -1,5 +1,6 @@
 /** Appends batches from a serving thread, on a connection of its own: a batch takes a fraction of a millisecond. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { inTransaction } from '../../../storage/sqlite.ts';
 import { COLUMNS, type RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { RequestLogFile } from './file.ts';
@@ -68,20 +69,14 @@ function write(
   entries: readonly RequestEntry[],
   captured: readonly CapturedContent[],
 ): void {
-  database.exec('BEGIN IMMEDIATE');
-  try {
+  inTransaction(database, () => {
     let at = 0;
     for (; at + ROWS <= entries.length; at += ROWS) several.run(...entries.slice(at, at + ROWS).flatMap(valuesOf));
     for (const entry of entries.slice(at)) one.run(...valuesOf(entry));
     for (const { id, expiresAtMs, cut, request, response } of captured) {
       capture.run(id, expiresAtMs, cut ? 1 : 0, request, response);
     }
-    database.exec('COMMIT');
-  } catch (error) {
-    // On some failures SQLite has rolled back by itself.
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 function insertOf(rows: number): string {
