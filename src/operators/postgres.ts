@@ -1,10 +1,10 @@
 /** The operators' store in the database that all gateways share: a token that one of them revokes ends at every one. */
-import { integer, type Row } from '../storage/columns.ts';
+import { integer } from '../storage/columns.ts';
 import { asStoreError } from '../storage/errors.ts';
 import type { Connection, Query } from '../storage/postgres/connection.ts';
 import { hasTables, migrateSchema } from '../storage/postgres/migration.ts';
+import type { SqlEngine } from '../storage/sql-engine.ts';
 import { POSTGRES_MIGRATIONS } from './schema.ts';
-import type { SqlEngine, Value } from './sql-store.ts';
 
 /** A table of the schema's own: which migrations were applied. */
 export const OPERATOR_SCHEMA_TABLE = 'operator_schema';
@@ -12,7 +12,7 @@ export const OPERATOR_SCHEMA_TABLE = 'operator_schema';
 /** For operators, and for what else is kept in the same tables. */
 export async function openPostgresEngine(connection: Connection): Promise<SqlEngine> {
   await createOperatorTables(connection);
-  const run = async (sql: string, values: readonly Value[]): Promise<readonly Row[]> => {
+  const run: SqlEngine['read'] = async (sql, values) => {
     try {
       return await connection.query(sql.replaceAll('@', 'gateway.'), values);
     } catch (error) {

@@ -5,9 +5,9 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Row } from '../storage/columns.ts';
 import { asStoreError } from '../storage/errors.ts';
+import type { SqlEngine, Value } from '../storage/sql-engine.ts';
 import { openSqliteFile } from '../storage/sqlite.ts';
 import { SQLITE_MIGRATIONS } from './schema.ts';
-import type { SqlEngine, Value } from './sql-store.ts';
 
 /** The write-ahead log of a file, as it reaches the disk. */
 export interface LogFlusher {
@@ -62,7 +62,7 @@ class SqliteEngine implements SqlEngine {
     }
   }
 
-  async read(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
+  async read(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
     try {
       return this.#statement(sql).all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value])));
     } catch (error) {
@@ -70,7 +70,7 @@ class SqliteEngine implements SqlEngine {
     }
   }
 
-  async write(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
+  async write(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
     const rows = await this.read(sql, values);
     try {
       await this.#log.flushed();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
-import type { AuditRecord, Credential, Operator, OperatorStore } from '../../src/operators/port.ts';
+import type { AuditRecord, Credential, Operator } from '../../src/operators/port.ts';
 import { openPostgresEngine } from '../../src/operators/postgres.ts';
 import { SqlOperatorStore } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine } from '../../src/operators/sqlite.ts';
@@ -19,7 +19,7 @@ const folder = temporaryFolder('gw-operators');
 let files = 0;
 
 /** Opens the same store again, as another gateway would. */
-type Opened = { open(): Promise<OperatorStore> };
+type Opened = { open(): Promise<SqlOperatorStore> };
 
 const ENGINES: Readonly<Record<string, () => Promise<Opened>>> = {
   SQLite: async () => {
