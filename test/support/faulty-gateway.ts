@@ -12,7 +12,7 @@ import type { RequestObserver } from '../../src/core/request-record.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { openEngine } from '../../src/ledger/sqlite/engine.ts';
-import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
+import { SqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
 import { requestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
 import { type Serving, serve } from '../../src/process/serve.ts';
 import { adminOf, type TestAdmin } from './admin-client.ts';
@@ -51,7 +51,7 @@ export async function faultyGateway(
     close: async () => engine.close(),
   });
   const ledger = createLedger(store, { leaseMs: LEASE_MS });
-  const requestLog = openSqliteAppender(requestLogFile(dataDir), () => {});
+  const requestLog = new SqliteAppender(requestLogFile(dataDir), () => {});
   let origin = '';
   const serving = await serve({
     settings: readSettings(env),

@@ -8,11 +8,6 @@ import { RequestLogFile } from './file.ts';
 /** One statement for several rows takes less than one for each. */
 const ROWS = 16;
 
-/** The file is opened with the first batch. `aside`: told where a damaged file was moved to. */
-export function openSqliteAppender(file: string, aside: (moved: string) => void): RequestLogAppender {
-  return new SqliteAppender(file, aside);
-}
-
 interface Prepared {
   readonly database: DatabaseSync;
   readonly one: StatementSync;
@@ -20,11 +15,13 @@ interface Prepared {
   readonly capture: StatementSync;
 }
 
-class SqliteAppender implements RequestLogAppender {
+/** The file is opened with the first batch. */
+export class SqliteAppender implements RequestLogAppender {
   readonly #file: RequestLogFile;
   readonly #aside: (moved: string) => void;
   #prepared: Prepared | null = null;
 
+  /** `aside`: told where a damaged file was moved to. */
   constructor(file: string, aside: (moved: string) => void) {
     this.#file = new RequestLogFile(file);
     this.#aside = aside;
