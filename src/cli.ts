@@ -34,7 +34,6 @@ import { readSettings, SettingError } from './config/settings.ts';
 import { systemClock } from './core/clock.ts';
 import { NO_LOG } from './core/log.ts';
 import { Audits } from './ledger/audits.ts';
-import { StoreError, StoreLockedError } from './ledger/errors.ts';
 import { createLedger } from './ledger/ledger.ts';
 import { recoverAll } from './ledger/maintenance.ts';
 import { openSyncStore } from './ledger/sqlite/engine.ts';
@@ -42,6 +41,7 @@ import { errorCode } from './lib/error-code.ts';
 import { readVersion } from './lib/version.ts';
 import { type OpenedStore, openShared } from './process/open-store.ts';
 import { openOperatorData } from './process/operators.ts';
+import { StoreError, StoreLockedError } from './storage/errors.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;

@@ -11,13 +11,14 @@ import type { ChangeTrail } from './change-watch.ts';
 import { Deliverer, type DelivererOptions } from './deliverer.ts';
 import { MarginWatch, type Shortfall, shortfallAlerts } from './margin-watch.ts';
 import { type OwnFiles, OwnFilesWatch } from './own-files-watch.ts';
-import type { AlertStore, Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
+import type { Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
 import { ProviderWatch, type WatchedProvider } from './provider-watch.ts';
+import type { SqlAlertStore } from './sql-store.ts';
 import { UsageWatch, type WatchedLedger } from './usage-watch.ts';
 import { newWebhookSecret } from './webhook.ts';
 
 export interface AlertsOptions {
-  readonly store: AlertStore;
+  readonly store: SqlAlertStore;
   readonly ledger: WatchedLedger;
   readonly trail: ChangeTrail;
   /** Null: alerts are switched off. */

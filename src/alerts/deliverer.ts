@@ -6,7 +6,8 @@
 import type { AlertPolicy } from '../core/policy.ts';
 import { HOUR_MS } from '../core/time.ts';
 import { runCommand } from './command.ts';
-import type { AlertStore, Delivery } from './port.ts';
+import type { Delivery } from './port.ts';
+import type { SqlAlertStore } from './sql-store.ts';
 import { callWebhook, WebhookGone, type WebhookOptions } from './webhook.ts';
 
 /** Longer than an attempt may take. */
@@ -25,7 +26,7 @@ export const RETRY_AFTER_MS: readonly number[] = [
 const ERROR_CHARACTERS_MAX = 500;
 
 export interface DelivererOptions {
-  readonly store: AlertStore;
+  readonly store: SqlAlertStore;
   readonly policy: () => AlertPolicy | null;
   /** The account at the root of its tree. */
   rootOf(accountId: string): Promise<string>;

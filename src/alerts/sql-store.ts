@@ -1,18 +1,10 @@
 /** Alerts in SQL that both engines understand, beside the operators. */
 import type { AlertType } from '../core/alert-types.ts';
-import type { SqlEngine, Value } from '../operators/sql-store.ts';
 import { amount, integer, type Row, text, textOrNull } from '../storage/columns.ts';
+import { allOf, type SqlEngine, type Value } from '../storage/sql-engine.ts';
 import type { Alert } from './alert.ts';
 import { alertBody } from './alert.ts';
-import type {
-  AccountWebhook,
-  AlertStore,
-  Delivery,
-  DeliveryFilter,
-  DeliveryState,
-  PageQuery,
-  StoredAlert,
-} from './port.ts';
+import type { AccountWebhook, Delivery, DeliveryFilter, DeliveryState, PageQuery, StoredAlert } from './port.ts';
 import type { BalanceBase } from './shares.ts';
 
 /** The row of the alert itself, beside those of its deliveries. */
@@ -20,14 +12,15 @@ const RECORD = '';
 /** At the time that is the first value. */
 const DUE = `state = 'pending' AND due_at_ms <= $1 AND leased_until_ms <= $1`;
 
-export class SqlAlertStore implements AlertStore {
-  readonly #open: () => Promise<SqlEngine>;
+/** Several gateways may share it. Every operation is one statement, so that none of them sees half of one. */
+export class SqlAlertStore {
+  readonly #sql: SqlEngine;
 
-  /** Opened when it is first needed. */
-  constructor(open: () => Promise<SqlEngine>) {
-    this.#open = open;
+  constructor(sql: SqlEngine) {
+    this.#sql = sql;
   }
 
+  /** The alert with a delivery for each target, or nothing where it is known; whether it is new. */
   async raise(alert: Alert, targets: readonly string[], nowMs: number): Promise<boolean> {
     const values: Value[] = [alert.id, alert.type, alert.atMs, alertBody(alert), nowMs];
     const rows = [RECORD, ...targets].map((target) => {
@@ -35,8 +28,7 @@ export class SqlAlertStore implements AlertStore {
       const state = target === RECORD ? 'recorded' : 'pending';
       return `($1, $${values.length}, $2, $3, $4, '${state}', 0, $5, 0)`;
     });
-    const added = await this.#run(
-      'write',
+    const added = await this.#sql.write(
       `INSERT INTO @alerts (id, target, type, at_ms, body, state, attempts, due_at_ms, leased_until_ms)
       VALUES ${rows.join(', ')} ON CONFLICT DO NOTHING RETURNING target`,
       values,
@@ -44,16 +36,19 @@ export class SqlAlertStore implements AlertStore {
     return added.some(({ target }) => target === RECORD);
   }
 
+  /** Targets with a delivery that is due and that nobody has leased; who waits longest is first. */
   async dueTargets(nowMs: number, limit: number): Promise<readonly string[]> {
-    const rows = await this.#run(
-      'read',
+    const rows = await this.#sql.read(
       `SELECT target FROM @alerts WHERE ${DUE} GROUP BY target ORDER BY MIN(due_at_ms), MIN(number) LIMIT $2`,
       [nowMs, limit],
     );
     return rows.map(({ target }) => String(target));
   }
 
-  /** The conditions are there twice: whoever waits for the row of another finds them changed. */
+  /**
+   * Deliveries that are due, for this caller alone until `leaseUntilMs`: of all, or of one target or alert. The conditions are
+   * there twice: whoever waits for the row of another finds them changed.
+   */
   async lease(
     nowMs: number,
     leaseUntilMs: number,
@@ -65,8 +60,7 @@ export class SqlAlertStore implements AlertStore {
       value === undefined ? [] : [` AND ${column} = $${values.push(value)}`],
     );
     const due = DUE + wanted.join('');
-    const rows = await this.#run(
-      'write',
+    const rows = await this.#sql.write(
       `UPDATE @alerts SET leased_until_ms = $2 WHERE number IN (
         SELECT number FROM @alerts WHERE ${due} ORDER BY due_at_ms, number LIMIT $3
       ) AND ${due} RETURNING *`,
@@ -76,37 +70,30 @@ export class SqlAlertStore implements AlertStore {
   }
 
   async delivered({ alertId, target, attempts }: Delivery, nowMs: number): Promise<void> {
-    await this.#run(
-      'write',
+    await this.#sql.write(
       `UPDATE @alerts SET state = 'delivered', attempts = $3, due_at_ms = $4, error = NULL
       WHERE id = $1 AND target = $2`,
       [alertId, target, attempts + 1, nowMs],
     );
   }
 
+  /** To be tried again at `dueAtMs`, or, where that is null, never. */
   async failed(
     { alertId, target, attempts }: Delivery,
     error: string,
     dueAtMs: number | null,
     nowMs: number,
   ): Promise<void> {
-    await this.#run(
-      'write',
+    await this.#sql.write(
       `UPDATE @alerts SET state = $3, attempts = $4, due_at_ms = $5, leased_until_ms = 0, error = $6
       WHERE id = $1 AND target = $2 AND state = 'pending'`,
       [alertId, target, dueAtMs === null ? 'dead' : 'pending', attempts + 1, dueAtMs ?? nowMs, error],
     );
   }
 
-  async alerts({
-    limit,
-    before,
-    type,
-  }: PageQuery & { readonly type: AlertType | null }): Promise<readonly StoredAlert[]> {
-    const rows = await this.#page(limit, before, [
-      ['target =', RECORD],
-      ['type =', type],
-    ]);
+  /** Newest first. */
+  async alerts(query: PageQuery & { readonly type: AlertType | null }): Promise<readonly StoredAlert[]> {
+    const rows = await this.#page(query, { 'target =': RECORD, 'type =': query.type });
     return rows.map((row) => ({
       number: integer(row, 'number'),
       id: text(row, 'id'),
@@ -116,49 +103,31 @@ export class SqlAlertStore implements AlertStore {
     }));
   }
 
-  async deliveries({
-    limit,
-    before,
-    state,
-    alertId,
-  }: PageQuery & { readonly state: DeliveryState | null; readonly alertId: string | null }): Promise<
-    readonly (Delivery & { readonly number: number })[]
-  > {
-    const rows = await this.#page(limit, before, [
-      ['target <>', RECORD],
-      ['state =', state],
-      ['id =', alertId],
-    ]);
+  /** Newest first. */
+  async deliveries(
+    query: PageQuery & { readonly state: DeliveryState | null; readonly alertId: string | null },
+  ): Promise<readonly (Delivery & { readonly number: number })[]> {
+    const wanted = { 'target <>': RECORD, 'state =': query.state, 'id =': query.alertId };
+    const rows = await this.#page(query, wanted);
     return rows.map((row) => ({ ...deliveryIn(row), number: integer(row, 'number') }));
   }
 
-  #page(
-    limit: number,
-    before: number | null,
-    wanted: readonly (readonly [condition: string, value: Value])[],
-  ): Promise<readonly Row[]> {
+  #page(query: PageQuery, wanted: Readonly<Record<string, Value>>): Promise<readonly Row[]> {
     const values: Value[] = [];
-    const conditions = [...wanted, ['number <', before] as const].flatMap(([condition, value]) => {
-      if (value === null) return [];
-      values.push(value);
-      return [`${condition} $${values.length}`];
-    });
-    values.push(limit);
-    return this.#run(
-      'read',
-      `SELECT * FROM @alerts WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $${values.length}`,
+    const conditions = allOf({ ...wanted, 'number <': query.before }, values);
+    return this.#sql.read(
+      `SELECT * FROM @alerts WHERE ${conditions} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
       values,
     );
   }
 
   async base(subject: string): Promise<BalanceBase | null> {
-    const [row] = await this.#run('read', 'SELECT purchased, used FROM @alert_bases WHERE subject = $1', [subject]);
+    const [row] = await this.#sql.read('SELECT purchased, used FROM @alert_bases WHERE subject = $1', [subject]);
     return row === undefined ? null : { purchased: amount(row, 'purchased'), used: amount(row, 'used') };
   }
 
   async putBase(subject: string, { purchased, used }: BalanceBase): Promise<void> {
-    await this.#run(
-      'write',
+    await this.#sql.write(
       `INSERT INTO @alert_bases (subject, purchased, used) VALUES ($1, $2, $3)
       ON CONFLICT (subject) DO UPDATE SET purchased = excluded.purchased, used = excluded.used`,
       [subject, String(purchased), String(used)],
@@ -168,7 +137,7 @@ export class SqlAlertStore implements AlertStore {
   async webhooks(accountIds: readonly string[]): Promise<readonly AccountWebhook[]> {
     if (accountIds.length === 0) return [];
     const places = accountIds.map((_, index) => `$${index + 1}`).join(', ');
-    const rows = await this.#run('read', `SELECT * FROM @account_webhooks WHERE account_id IN (${places})`, accountIds);
+    const rows = await this.#sql.read(`SELECT * FROM @account_webhooks WHERE account_id IN (${places})`, accountIds);
     return rows.map((row) => ({
       accountId: text(row, 'account_id'),
       url: text(row, 'url'),
@@ -177,22 +146,22 @@ export class SqlAlertStore implements AlertStore {
   }
 
   async putWebhook({ accountId, url, sealedSecret }: AccountWebhook): Promise<void> {
-    await this.#run(
-      'write',
+    await this.#sql.write(
       `INSERT INTO @account_webhooks (account_id, url, sealed_secret) VALUES ($1, $2, $3)
       ON CONFLICT (account_id) DO UPDATE SET url = excluded.url, sealed_secret = excluded.sealed_secret`,
       [accountId, url, sealedSecret],
     );
   }
 
+  /** Whether there was one. */
   async removeWebhook(accountId: string): Promise<boolean> {
     const sql = 'DELETE FROM @account_webhooks WHERE account_id = $1 RETURNING account_id';
-    return (await this.#run('write', sql, [accountId])).length === 1;
+    return (await this.#sql.write(sql, [accountId])).length === 1;
   }
 
+  /** Whether `owner` is the one who watches, from now until `untilMs`. */
   async watchAs(owner: string, nowMs: number, untilMs: number): Promise<boolean> {
-    const rows = await this.#run(
-      'write',
+    const rows = await this.#sql.write(
       `INSERT INTO @alert_watch (id, owner, until_ms) VALUES (1, $1, $3)
       ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms
       WHERE alert_watch.owner = $1 OR alert_watch.until_ms <= $2 RETURNING owner`,
@@ -202,12 +171,7 @@ export class SqlAlertStore implements AlertStore {
   }
 
   async prune(untilMs: number): Promise<void> {
-    await this.#run('write', `DELETE FROM @alerts WHERE at_ms < $1 AND state <> 'pending'`, [untilMs]);
-  }
-
-  async #run(how: 'read' | 'write', sql: string, values: readonly Value[]): Promise<readonly Row[]> {
-    const engine = await this.#open();
-    return engine[how](sql, values);
+    await this.#sql.write(`DELETE FROM @alerts WHERE at_ms < $1 AND state <> 'pending'`, [untilMs]);
   }
 }
 

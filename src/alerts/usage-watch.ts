@@ -8,7 +8,6 @@ import type { AccountSummary, KeySummary, LedgerAdmin } from '../ledger/port.ts'
 import { type Alert, alertId, levelReached } from './alert.ts';
 import { type ChangeTrail, ChangeWatch } from './change-watch.ts';
 import { daysToExpiry, ExpiryWatch } from './expiry-watch.ts';
-import type { AlertStore } from './port.ts';
 import {
   type Balance,
   type BalanceBase,
@@ -20,6 +19,7 @@ import {
   sharesOfAccount,
   sharesOfKey,
 } from './shares.ts';
+import type { SqlAlertStore } from './sql-store.ts';
 
 export type WatchedLedger = Pick<LedgerAdmin, 'usageReport' | 'getKey' | 'getAccount' | 'expiringKeys'>;
 
@@ -36,7 +36,7 @@ interface Found {
 
 export class UsageWatch {
   readonly #ledger: WatchedLedger;
-  readonly #store: Pick<AlertStore, 'base' | 'putBase'>;
+  readonly #store: Pick<SqlAlertStore, 'base' | 'putBase'>;
   /** Of each key, how many charges the last look has seen: only what moves is looked at. */
   #seen: ReadonlyMap<string, bigint> = new Map();
   /** Where the time begins that those are of: of another time, the same number says nothing. */
@@ -45,7 +45,7 @@ export class UsageWatch {
   readonly #changes: ChangeWatch;
   readonly #expiries: ExpiryWatch;
 
-  constructor(ledger: WatchedLedger, store: Pick<AlertStore, 'base' | 'putBase'>, trail: ChangeTrail) {
+  constructor(ledger: WatchedLedger, store: Pick<SqlAlertStore, 'base' | 'putBase'>, trail: ChangeTrail) {
     this.#ledger = ledger;
     this.#store = store;
     this.#changes = new ChangeWatch(trail);

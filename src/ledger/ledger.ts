@@ -1,7 +1,7 @@
 /** The ledger's port on top of any store. */
 import { randomUUID } from 'node:crypto';
 import type { RolledUp } from '../core/usage-report.ts';
-import { StoreError } from './errors.ts';
+import { StoreError } from '../storage/errors.ts';
 import type { LedgerStats } from './group-commit/batch-stats.ts';
 import type { BatcherOptions } from './group-commit/batcher.ts';
 import { GroupCommit } from './group-commit/group-commit.ts';

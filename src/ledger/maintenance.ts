@@ -1,6 +1,6 @@
 /** What a serving process does in the background: it keeps its lease, recovers what others left, and prunes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreBrokenError } from './errors.ts';
+import { StoreBrokenError } from '../storage/errors.ts';
 import type { OwnedLedger } from './ledger.ts';
 
 const RECOVER_INTERVAL_MS = 5_000;

@@ -8,8 +8,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readVersion } from '../lib/version.ts';
 import { integer, integerOrNull, textOrNull } from '../storage/columns.ts';
+import { StoreVersionError } from '../storage/errors.ts';
 import { query, type Work } from './books/work.ts';
-import { StoreVersionError } from './errors.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
 

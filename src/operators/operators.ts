@@ -17,11 +17,11 @@ import {
   type CredentialKind,
   type Operator,
   type OperatorSetting,
-  type OperatorStore,
   type OutsideIdentity,
   type Role,
 } from './port.ts';
 import { newSecret, sameText, seal, secretDigest, unseal } from './secrets.ts';
+import type { SqlOperatorStore } from './sql-store.ts';
 
 export const SIGN_IN_MS = 15 * 60_000;
 export const SESSION_MS = 12 * HOUR_MS;
@@ -31,8 +31,7 @@ const ENDED_KEEP_MS = 30 * DAY_MS;
 const PRUNE_INTERVAL_MS = HOUR_MS;
 
 export interface OperatorsOptions {
-  /** Opened when it is first needed: most starts never need it. */
-  openStore(): Promise<OperatorStore>;
+  readonly store: SqlOperatorStore;
   readonly installationSecret: string;
   readonly clock: Clock;
 }
@@ -66,12 +65,13 @@ export type ReplayOutcome =
 
 export class Operators {
   readonly #options: OperatorsOptions;
-  #opening: Promise<OperatorStore> | null = null;
+  readonly #store: SqlOperatorStore;
   #prunedAtMs = 0;
   #unauthenticated = 0;
 
   constructor(options: OperatorsOptions) {
     this.#options = options;
+    this.#store = options.store;
   }
 
   /** Whose token this is; null where it is nobody's, has expired or was revoked. */
@@ -92,7 +92,7 @@ export class Operators {
     if (found.credential.kind === 'sign_in') {
       const filter = { operatorId, kinds: ['sign_in'], id: found.credential.id } as const;
       // Of two who come with the same link at once, one is let in.
-      if ((await (await this.#store()).endCredentials(filter, this.#nowMs())) !== 1) return null;
+      if ((await this.#store.endCredentials(filter, this.#nowMs())) !== 1) return null;
     }
     const madeWith = found.credential.kind === 'token' ? found.credential.id : null;
     const forMs = madeWith === null ? SESSION_MS : Math.min(SESSION_MS, found.expiresAtMs - this.#nowMs());
@@ -105,65 +105,64 @@ export class Operators {
    * where the operator was revoked here.
    */
   async signInFromOutside(identity: OutsideIdentity): Promise<(Session & { readonly text: string }) | null> {
-    const store = await this.#store();
     const id = `op_${hash('sha256', `${identity.issuer}\n${identity.subject}`, 'hex').slice(0, 20)}`;
     const { role } = identity;
-    const known = await store.operator(id);
+    const known = await this.#store.operator(id);
     if (known !== null && known.revokedAtMs !== null) return null;
-    if (known === null) await this.#createOutside(store, id, identity);
-    else if (known.role !== role) await store.changeRole(id, role, null);
-    const operator = await store.operator(id);
+    if (known === null) await this.#createOutside(id, identity);
+    else if (known.role !== role) await this.#store.changeRole(id, role, null);
+    const operator = await this.#store.operator(id);
     if (operator === null) throw new TypeError(`operator ${id} is gone`);
     const { text, credential } = await this.#issue('session', id, SESSION_MS);
     return { text, actor: actorOf(operator, 'session'), expiresAtMs: credential.expiresAtMs };
   }
 
   /** A name that another operator has is told apart by the id. */
-  async #createOutside(store: OperatorStore, id: string, { name, role }: OutsideIdentity): Promise<void> {
+  async #createOutside(id: string, { name, role }: OutsideIdentity): Promise<void> {
     const operator = { id, name, role, accountId: null, createdAtMs: this.#nowMs(), revokedAtMs: null };
-    if (await store.createOperator(operator)) return;
+    if (await this.#store.createOperator(operator)) return;
     // Of two sign-ins at once, one has made it already.
-    if ((await store.operator(id)) !== null) return;
-    await store.createOperator({ ...operator, name: `${name} (${id})` });
+    if ((await this.#store.operator(id)) !== null) return;
+    await this.#store.createOperator({ ...operator, name: `${name} (${id})` });
   }
 
   async signOut(text: string): Promise<void> {
     const found = await this.#live('session', text);
     if (found === null) return;
     const { id, operatorId } = found.credential;
-    await (await this.#store()).endCredentials({ operatorId, kinds: ['session'], id }, this.#nowMs());
+    await this.#store.endCredentials({ operatorId, kinds: ['session'], id }, this.#nowMs());
   }
 
   /** Ends all sessions of the operator and its unused sign-in links; how many there were. */
-  async signOutEverywhere(operatorId: string): Promise<number> {
-    return (await this.#store()).endCredentials({ operatorId, kinds: ['session', 'sign_in'] }, this.#nowMs());
+  signOutEverywhere(operatorId: string): Promise<number> {
+    return this.#store.endCredentials({ operatorId, kinds: ['session', 'sign_in'] }, this.#nowMs());
   }
 
-  async list(): Promise<readonly Operator[]> {
-    return (await this.#store()).operators();
+  list(): Promise<readonly Operator[]> {
+    return this.#store.operators();
   }
 
-  async find(id: string): Promise<Operator | null> {
-    return (await this.#store()).operator(id);
+  find(id: string): Promise<Operator | null> {
+    return this.#store.operator(id);
   }
 
   /** Null where an operator has this name. */
   async create(given: NewOperator): Promise<Operator | null> {
     const operator: Operator = { ...given, id: newId('op'), createdAtMs: this.#nowMs(), revokedAtMs: null };
-    return (await (await this.#store()).createOperator(operator)) ? operator : null;
+    return (await this.#store.createOperator(operator)) ? operator : null;
   }
 
   async changeRole(id: string, role: Role, accountId: string | null): Promise<void> {
-    await (await this.#store()).changeRole(id, role, accountId);
+    await this.#store.changeRole(id, role, accountId);
   }
 
   async revoke(id: string): Promise<void> {
-    await (await this.#store()).revokeOperator(id, this.#nowMs());
+    await this.#store.revokeOperator(id, this.#nowMs());
   }
 
   /** Those that can still be used, or could until recently. */
   async tokens(operatorId: string): Promise<readonly Credential[]> {
-    const all = await (await this.#store()).credentials(operatorId);
+    const all = await this.#store.credentials(operatorId);
     return all.filter(({ kind }) => kind === 'token');
   }
 
@@ -178,15 +177,15 @@ export class Operators {
   /** Whether there was such a token, not yet revoked. Sessions that were made with it end with it. */
   async revokeToken(operatorId: string, tokenId: string): Promise<boolean> {
     const filter = { operatorId, kinds: ['token'], id: tokenId } as const;
-    return (await (await this.#store()).endCredentials(filter, this.#nowMs())) === 1;
+    return (await this.#store.endCredentials(filter, this.#nowMs())) === 1;
   }
 
   async noteSettings(settings: readonly OperatorSetting[]): Promise<void> {
-    await (await this.#store()).noteSettings(settings);
+    await this.#store.noteSettings(settings);
   }
 
-  async settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
-    return (await this.#store()).settingsOf(subject);
+  settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
+    return this.#store.settingsOf(subject);
   }
 
   /** Changes that were asked for by nobody who is known, since the start. */
@@ -199,20 +198,19 @@ export class Operators {
   }
 
   async record(record: Omit<AuditRecord, 'atMs'>): Promise<void> {
-    await (await this.#store()).append({ ...record, atMs: this.#nowMs() });
+    await this.#store.append({ ...record, atMs: this.#nowMs() });
   }
 
-  async auditTrail(query: AuditTrailQuery): Promise<readonly AuditTrailEntry[]> {
-    return (await this.#store()).auditTrail(query);
+  auditTrail(query: AuditTrailQuery): Promise<readonly AuditTrailEntry[]> {
+    return this.#store.auditTrail(query);
   }
 
   /** Claims an `Idempotency-Key` of this operator for a request; `fingerprint` says which request it is. */
   async claim(operatorId: string, key: string, fingerprint: string): Promise<ReplayOutcome> {
     const name = this.#claimName(operatorId, key);
-    const store = await this.#store();
     const nowMs = this.#nowMs();
-    await this.#prune(store, nowMs);
-    const outcome = await store.claim({ name, fingerprint, atMs: nowMs });
+    await this.#prune(nowMs);
+    const outcome = await this.#store.claim({ name, fingerprint, atMs: nowMs });
     if (outcome.kind !== 'replay') return outcome;
     const text = unseal(this.#options.installationSecret, `${operatorId}:${key}`, outcome.reply);
     return { kind: 'replay', reply: JSON.parse(text) as StoredReply };
@@ -221,18 +219,17 @@ export class Operators {
   /** What a repeat of the request will get. */
   async keepReply(operatorId: string, key: string, reply: StoredReply): Promise<void> {
     const sealed = seal(this.#options.installationSecret, `${operatorId}:${key}`, JSON.stringify(reply));
-    await (await this.#store()).keepReply(this.#claimName(operatorId, key), sealed);
+    await this.#store.keepReply(this.#claimName(operatorId, key), sealed);
   }
 
   async close(): Promise<void> {
-    const store = await this.#opening?.catch(() => null);
-    await store?.close();
+    await this.#store.close();
   }
 
   async #live(kind: CredentialKind, text: string): Promise<(Session & { readonly credential: Credential }) | null> {
     const digest = secretDigest(this.#options.installationSecret, kind, text);
     if (digest === null) return null;
-    const found = await (await this.#store()).findCredential(kind, digest);
+    const found = await this.#store.findCredential(kind, digest);
     if (found === null || !sameText(found.credential.digest, digest)) return null;
     const { credential, operator } = found;
     if (credential.endedAtMs !== null || credential.expiresAtMs <= this.#nowMs()) return null;
@@ -265,17 +262,16 @@ export class Operators {
       expiresAtMs: nowMs + forMs,
       endedAtMs: null,
     };
-    const store = await this.#store();
-    await this.#prune(store, nowMs);
-    await store.createCredential(credential);
+    await this.#prune(nowMs);
+    await this.#store.createCredential(credential);
     return { text, credential };
   }
 
-  async #prune(store: OperatorStore, nowMs: number): Promise<void> {
+  async #prune(nowMs: number): Promise<void> {
     if (nowMs - this.#prunedAtMs < PRUNE_INTERVAL_MS) return;
     this.#prunedAtMs = nowMs;
-    await store.pruneCredentials(nowMs - ENDED_KEEP_MS);
-    await store.pruneClaims(nowMs - REPLY_KEEP_MS);
+    await this.#store.pruneCredentials(nowMs - ENDED_KEEP_MS);
+    await this.#store.pruneClaims(nowMs - REPLY_KEEP_MS);
   }
 
   #claimName(operatorId: string, key: string): string {
@@ -285,15 +281,6 @@ export class Operators {
 
   #nowMs(): number {
     return this.#options.clock.nowMs();
-  }
-
-  #store(): Promise<OperatorStore> {
-    this.#opening ??= this.#options.openStore().catch((error: unknown) => {
-      // The next one tries again.
-      this.#opening = null;
-      throw error;
-    });
-    return this.#opening;
   }
 }
 

@@ -141,38 +141,3 @@ export type ClaimOutcome =
   | { readonly kind: 'running' }
   | { readonly kind: 'other_request' }
   | { readonly kind: 'replay'; readonly reply: string };
-
-export interface OperatorStore {
-  /** Oldest first. */
-  operators(): Promise<readonly Operator[]>;
-  operator(id: string): Promise<Operator | null>;
-  /** False where an operator that is not revoked has this name. */
-  createOperator(operator: Operator): Promise<boolean>;
-  changeRole(id: string, role: Role, accountId: string | null): Promise<void>;
-  /** Ends its credentials too. */
-  revokeOperator(id: string, atMs: number): Promise<void>;
-
-  createCredential(credential: Credential): Promise<void>;
-  /** Whatever its state; null where there is none, or where what it was made with has ended. */
-  findCredential(kind: CredentialKind, digest: string): Promise<FoundCredential | null>;
-  /** Of all kinds, newest first. */
-  credentials(operatorId: string): Promise<readonly Credential[]>;
-  /** How many were ended by this call; one that had ended before is not counted. */
-  endCredentials(filter: CredentialFilter, atMs: number): Promise<number>;
-  /** Removes credentials that nobody can use since before `untilMs`. */
-  pruneCredentials(untilMs: number): Promise<void>;
-
-  append(record: AuditRecord): Promise<void>;
-  /** Newest first. */
-  auditTrail(query: AuditTrailQuery): Promise<readonly AuditTrailEntry[]>;
-
-  /** Each field of a subject once; what was noted of it before is replaced. */
-  noteSettings(settings: readonly OperatorSetting[]): Promise<void>;
-  settingsOf(subject: string): Promise<readonly OperatorSetting[]>;
-
-  claim(claim: ReplyClaim): Promise<ClaimOutcome>;
-  keepReply(name: string, reply: string): Promise<void>;
-  pruneClaims(untilMs: number): Promise<void>;
-
-  close(): Promise<void>;
-}

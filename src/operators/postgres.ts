@@ -1,77 +1,46 @@
 /** The operators' store in the database that all gateways share: a token that one of them revokes ends at every one. */
-import { asStoreError } from '../ledger/errors.ts';
-import { ADVISORY_LOCKS } from '../storage/advisory-locks.ts';
-import { integer, type Row } from '../storage/columns.ts';
-import type { OperatorStore } from './port.ts';
+import { integer } from '../storage/columns.ts';
+import { asStoreError } from '../storage/errors.ts';
+import type { Connection, Query } from '../storage/postgres/connection.ts';
+import { hasTables, migrateSchema } from '../storage/postgres/migration.ts';
+import type { SqlEngine } from '../storage/sql-engine.ts';
 import { POSTGRES_MIGRATIONS } from './schema.ts';
-import { type SqlEngine, SqlOperatorStore, type Value } from './sql-store.ts';
-
-export interface PostgresConnection {
-  query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
-  transaction<T>(mode: string, work: (query: PostgresConnection['query']) => Promise<T>): Promise<T>;
-  close(): Promise<void>;
-}
-
-export async function openPostgresOperatorStore(connection: PostgresConnection): Promise<OperatorStore> {
-  return new SqlOperatorStore(await openPostgresEngine(connection));
-}
-
-/** For what else is kept in the same tables. */
-export async function openPostgresEngine(connection: PostgresConnection): Promise<SqlEngine> {
-  await migrate(connection);
-  return new PostgresEngine(connection);
-}
 
 /** A table of the schema's own: which migrations were applied. */
 export const OPERATOR_SCHEMA_TABLE = 'operator_schema';
 
-/** Creates the tables, or brings them to the newest schema. */
-export async function createOperatorTables(connection: PostgresConnection): Promise<void> {
-  await migrate(connection);
-}
-
-class PostgresEngine implements SqlEngine {
-  readonly #connection: PostgresConnection;
-
-  constructor(connection: PostgresConnection) {
-    this.#connection = connection;
-  }
-
-  async read(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
+/** For operators, and for what else is kept in the same tables. */
+export async function openPostgresEngine(connection: Connection): Promise<SqlEngine> {
+  await createOperatorTables(connection);
+  const run: SqlEngine['read'] = async (sql, values) => {
     try {
-      return await this.#connection.query(sql.replaceAll('@', 'gateway.'), values);
+      return await connection.query(sql.replaceAll('@', 'gateway.'), values);
     } catch (error) {
       throw asStoreError(error);
     }
-  }
-
-  write(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
-    return this.read(sql, values);
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
+  };
+  return { read: run, write: run, close: () => connection.close() };
 }
 
-async function migrate(connection: PostgresConnection): Promise<void> {
-  if ((await versionIn((sql) => connection.query(sql))) >= POSTGRES_MIGRATIONS.length) return;
-  await connection.transaction('', async (query) => {
-    await query('SET LOCAL lock_timeout = 0');
-    await query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.operatorMigration]);
-    const version = await versionIn(query);
-    for (const sql of POSTGRES_MIGRATIONS.slice(version)) await query(sql);
-    await query(`CREATE TABLE IF NOT EXISTS gateway.operator_schema (version integer PRIMARY KEY)`);
-    for (let number = version + 1; number <= POSTGRES_MIGRATIONS.length; number++) {
-      await query('INSERT INTO gateway.operator_schema (version) VALUES ($1)', [number]);
-    }
+/** Creates the tables, or brings them to the newest schema. */
+export async function createOperatorTables(connection: Connection): Promise<void> {
+  await migrateSchema(connection, {
+    lock: 'operatorMigration',
+    pending: async (query) => POSTGRES_MIGRATIONS.slice(await versionIn(query)),
+    apply: async (query, migrations) => {
+      for (const sql of migrations) await query(sql);
+      await query(`CREATE TABLE IF NOT EXISTS gateway.${OPERATOR_SCHEMA_TABLE} (version integer PRIMARY KEY)`);
+      const newest = POSTGRES_MIGRATIONS.length;
+      await query(
+        `INSERT INTO gateway.${OPERATOR_SCHEMA_TABLE} (version) SELECT generate_series($1::integer, $2::integer)`,
+        [newest - migrations.length + 1, newest],
+      );
+    },
   });
 }
 
-async function versionIn(query: (sql: string) => Promise<readonly Row[]>): Promise<number> {
-  const tables = await query(`SELECT 1 AS found FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = 'gateway' AND c.relname = 'operator_schema'`);
-  if (tables.length === 0) return 0;
-  const [row] = await query('SELECT coalesce(max(version), 0)::text AS version FROM gateway.operator_schema');
+async function versionIn(query: Query): Promise<number> {
+  if (!(await hasTables(query, OPERATOR_SCHEMA_TABLE))) return 0;
+  const [row] = await query(`SELECT coalesce(max(version), 0) AS version FROM gateway.${OPERATOR_SCHEMA_TABLE}`);
   return row === undefined ? 0 : integer(row, 'version');
 }

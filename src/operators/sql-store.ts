@@ -1,5 +1,6 @@
 /** The operators' store in SQL that both engines understand: every operation is one statement. */
 import { integer, integerOrNull, type Row, text, textOrNull } from '../storage/columns.ts';
+import { allOf, type SqlEngine, type Value } from '../storage/sql-engine.ts';
 import type {
   Actor,
   ActorVia,
@@ -14,20 +15,9 @@ import type {
   FoundCredential,
   Operator,
   OperatorSetting,
-  OperatorStore,
   ReplyClaim,
   Role,
 } from './port.ts';
-
-export type Value = string | number | null;
-
-/** An opened engine. Parameters are `$1`, `$2` and so on, each used at least once; tables have an `@` before their names. */
-export interface SqlEngine {
-  read(sql: string, values: readonly Value[]): Promise<readonly Row[]>;
-  /** Resolves when the change is safe from a loss of power. */
-  write(sql: string, values: readonly Value[]): Promise<readonly Row[]>;
-  close(): Promise<void>;
-}
 
 const OPERATOR = 'o.id, o.name, o.role, o.account_id, o.created_at_ms, o.revoked_at_ms';
 const CREDENTIAL =
@@ -36,172 +26,166 @@ const CREDENTIAL =
 /** An import can make thousands of keys. */
 const SETTINGS_AT_ONCE = 100;
 
-export class SqlOperatorStore implements OperatorStore {
+export class SqlOperatorStore {
   readonly #sql: SqlEngine;
 
   constructor(engine: SqlEngine) {
     this.#sql = engine;
   }
 
+  /** Oldest first. */
   async operators(): Promise<readonly Operator[]> {
-    const rows = await this.#read(`SELECT ${OPERATOR} FROM @operators o ORDER BY o.created_at_ms, o.id`);
+    const rows = await this.#sql.read(`SELECT ${OPERATOR} FROM @operators o ORDER BY o.created_at_ms, o.id`);
     return rows.map(operatorIn);
   }
 
   async operator(id: string): Promise<Operator | null> {
-    const [row] = await this.#read(`SELECT ${OPERATOR} FROM @operators o WHERE o.id = $1`, id);
+    const [row] = await this.#sql.read(`SELECT ${OPERATOR} FROM @operators o WHERE o.id = $1`, [id]);
     return row === undefined ? null : operatorIn(row);
   }
 
+  /** False where an operator that is not revoked has this name. */
   async createOperator({ id, name, role, accountId, createdAtMs }: Operator): Promise<boolean> {
-    const rows = await this.#write(
+    const rows = await this.#sql.write(
       `INSERT INTO @operators (id, name, role, account_id, created_at_ms) VALUES ($1, $2, $3, $4, $5)
       ON CONFLICT DO NOTHING RETURNING id`,
-      id,
-      name,
-      role,
-      accountId,
-      createdAtMs,
+      [id, name, role, accountId, createdAtMs],
     );
     return rows.length === 1;
   }
 
   async changeRole(id: string, role: Role, accountId: string | null): Promise<void> {
-    await this.#write('UPDATE @operators SET role = $2, account_id = $3 WHERE id = $1', id, role, accountId);
+    await this.#sql.write('UPDATE @operators SET role = $2, account_id = $3 WHERE id = $1', [id, role, accountId]);
   }
 
+  /** Ends its credentials too. */
   async revokeOperator(id: string, atMs: number): Promise<void> {
-    await this.#write('UPDATE @operators SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL', id, atMs);
+    await this.#sql.write('UPDATE @operators SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL', [
+      id,
+      atMs,
+    ]);
     await this.endCredentials({ operatorId: id, kinds: ['token', 'sign_in', 'session'] }, atMs);
   }
 
   async createCredential(credential: Credential): Promise<void> {
     const { id, kind, operatorId, digest, label, madeWith, createdAtMs, expiresAtMs } = credential;
-    await this.#write(
+    await this.#sql.write(
       `INSERT INTO @operator_credentials (id, kind, operator_id, digest, label, made_with, created_at_ms, expires_at_ms)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      id,
-      kind,
-      operatorId,
-      digest,
-      label,
-      madeWith,
-      createdAtMs,
-      expiresAtMs,
+      [id, kind, operatorId, digest, label, madeWith, createdAtMs, expiresAtMs],
     );
   }
 
+  /** Whatever its state; null where there is none, or where what it was made with has ended. */
   async findCredential(kind: CredentialKind, digest: string): Promise<FoundCredential | null> {
-    const [row] = await this.#read(
+    const [row] = await this.#sql.read(
       `SELECT ${OPERATOR}, ${CREDENTIAL} FROM @operator_credentials c JOIN @operators o ON o.id = c.operator_id
       WHERE c.digest = $1 AND c.kind = $2 AND (c.made_with IS NULL OR EXISTS (
         SELECT 1 FROM @operator_credentials m WHERE m.id = c.made_with AND m.ended_at_ms IS NULL))`,
-      digest,
-      kind,
+      [digest, kind],
     );
     return row === undefined ? null : { credential: credentialIn(row), operator: operatorIn(row) };
   }
 
+  /** Of all kinds, newest first. */
   async credentials(operatorId: string): Promise<readonly Credential[]> {
-    const rows = await this.#read(
+    const rows = await this.#sql.read(
       `SELECT ${CREDENTIAL} FROM @operator_credentials c WHERE c.operator_id = $1
       ORDER BY c.created_at_ms DESC, c.id DESC`,
-      operatorId,
+      [operatorId],
     );
     return rows.map(credentialIn);
   }
 
+  /** How many were ended by this call; one that had ended before is not counted. */
   async endCredentials({ operatorId, kinds, id }: CredentialFilter, atMs: number): Promise<number> {
     const values: Value[] = [operatorId, atMs, ...kinds];
     const kindsList = kinds.map((_, index) => `$${index + 3}`).join(', ');
     if (id !== undefined) values.push(id);
-    const rows = await this.#write(
+    const rows = await this.#sql.write(
       `UPDATE @operator_credentials SET ended_at_ms = $2 WHERE operator_id = $1 AND ended_at_ms IS NULL
       AND kind IN (${kindsList})${id === undefined ? '' : ` AND id = $${values.length}`} RETURNING id`,
-      ...values,
+      values,
     );
     return rows.length;
   }
 
+  /** Removes credentials that nobody can use since before `untilMs`. */
   async pruneCredentials(untilMs: number): Promise<void> {
-    await this.#write('DELETE FROM @operator_credentials WHERE expires_at_ms < $1 OR ended_at_ms < $1', untilMs);
+    await this.#sql.write('DELETE FROM @operator_credentials WHERE expires_at_ms < $1 OR ended_at_ms < $1', [untilMs]);
   }
 
   async append(record: AuditRecord): Promise<void> {
     const { actor, from } = record;
-    await this.#write(
+    await this.#sql.write(
       `INSERT INTO @audit_trail (at_ms, actor_id, actor_name, actor_role, actor_account, via, action, target, outcome, reason,
         state_before, state_after, address, user_agent, request_id)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-      record.atMs,
-      actor?.id ?? null,
-      actor?.name ?? null,
-      actor?.role ?? null,
-      actor?.accountId ?? null,
-      actor?.via ?? null,
-      record.action,
-      record.target,
-      record.outcome,
-      record.reason,
-      record.before,
-      record.after,
-      from.address,
-      from.userAgent,
-      from.requestId,
+      [
+        record.atMs,
+        actor?.id ?? null,
+        actor?.name ?? null,
+        actor?.role ?? null,
+        actor?.accountId ?? null,
+        actor?.via ?? null,
+        record.action,
+        record.target,
+        record.outcome,
+        record.reason,
+        record.before,
+        record.after,
+        from.address,
+        from.userAgent,
+        from.requestId,
+      ],
     );
   }
 
+  /** Newest first. */
   async auditTrail(query: AuditTrailQuery): Promise<readonly AuditTrailEntry[]> {
-    const conditions: string[] = [];
     const values: Value[] = [];
-    const where = (sql: string, value: Value | undefined): void => {
-      if (value === undefined) return;
-      values.push(value);
-      conditions.push(`${sql} $${values.length}`);
+    const wanted = {
+      'number <': query.before,
+      'number >': query.after,
+      'actor_id =': query.actorId,
+      'action =': query.action,
+      'target =': query.target,
+      'outcome =': query.outcome,
+      'at_ms >=': query.sinceMs,
+      'at_ms <': query.untilMs,
     };
-    where('number <', query.before);
-    where('number >', query.after);
-    where('actor_id =', query.actorId);
-    where('action =', query.action);
-    where('target =', query.target);
-    where('outcome =', query.outcome);
-    where('at_ms >=', query.sinceMs);
-    where('at_ms <', query.untilMs);
-    values.push(query.limit);
-    const rows = await this.#read(
-      `SELECT * FROM @audit_trail ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}
-      ORDER BY number DESC LIMIT $${values.length}`,
-      ...values,
+    const rows = await this.#sql.read(
+      `SELECT * FROM @audit_trail WHERE ${allOf(wanted, values)} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
+      values,
     );
     return rows.map(entryIn);
   }
 
+  /** Each field of a subject once; what was noted of it before is replaced. */
   async noteSettings(settings: readonly OperatorSetting[]): Promise<void> {
     for (let from = 0; from < settings.length; from += SETTINGS_AT_ONCE) {
       const some = settings.slice(from, from + SETTINGS_AT_ONCE);
       const rows = some.map((_, index) => `($${index * 3 + 1}, $${index * 3 + 2}, $${index * 3 + 3})`);
-      await this.#write(
+      await this.#sql.write(
         `INSERT INTO @operator_settings (subject, field, value) VALUES ${rows.join(', ')}
         ON CONFLICT (subject, field) DO UPDATE SET value = excluded.value`,
-        ...some.flatMap(({ subject, field, value }) => [subject, field, value]),
+        some.flatMap(({ subject, field, value }) => [subject, field, value]),
       );
     }
   }
 
   async settingsOf(subject: string): Promise<readonly OperatorSetting[]> {
-    const rows = await this.#read('SELECT field, value FROM @operator_settings WHERE subject = $1', subject);
+    const rows = await this.#sql.read('SELECT field, value FROM @operator_settings WHERE subject = $1', [subject]);
     return rows.map((row) => ({ subject, field: text(row, 'field'), value: text(row, 'value') }));
   }
 
   async claim({ name, fingerprint, atMs }: ReplyClaim): Promise<ClaimOutcome> {
-    const inserted = await this.#write(
+    const inserted = await this.#sql.write(
       `INSERT INTO @operator_replies (name, fingerprint, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING name`,
-      name,
-      fingerprint,
-      atMs,
+      [name, fingerprint, atMs],
     );
     if (inserted.length === 1) return { kind: 'fresh' };
-    const [row] = await this.#read('SELECT fingerprint, reply FROM @operator_replies WHERE name = $1', name);
+    const [row] = await this.#sql.read('SELECT fingerprint, reply FROM @operator_replies WHERE name = $1', [name]);
     if (row === undefined) return { kind: 'running' };
     if (text(row, 'fingerprint') !== fingerprint) return { kind: 'other_request' };
     const reply = textOrNull(row, 'reply');
@@ -209,23 +193,15 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   async keepReply(name: string, reply: string): Promise<void> {
-    await this.#write('UPDATE @operator_replies SET reply = $2 WHERE name = $1', name, reply);
+    await this.#sql.write('UPDATE @operator_replies SET reply = $2 WHERE name = $1', [name, reply]);
   }
 
   async pruneClaims(untilMs: number): Promise<void> {
-    await this.#write('DELETE FROM @operator_replies WHERE at_ms < $1', untilMs);
+    await this.#sql.write('DELETE FROM @operator_replies WHERE at_ms < $1', [untilMs]);
   }
 
   close(): Promise<void> {
     return this.#sql.close();
-  }
-
-  #read(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
-    return this.#sql.read(sql, values);
-  }
-
-  #write(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
-    return this.#sql.write(sql, values);
   }
 }
 

@@ -3,11 +3,11 @@
  * nor they for it. A commit is written to the file's log at once; the wait for the disk happens outside of this thread.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { asStoreError } from '../ledger/errors.ts';
 import type { Row } from '../storage/columns.ts';
-import type { OperatorStore } from './port.ts';
+import { asStoreError } from '../storage/errors.ts';
+import type { SqlEngine, Value } from '../storage/sql-engine.ts';
+import { openSqliteFile } from '../storage/sqlite.ts';
 import { SQLITE_MIGRATIONS } from './schema.ts';
-import { type SqlEngine, SqlOperatorStore, type Value } from './sql-store.ts';
 
 /** The write-ahead log of a file, as it reaches the disk. */
 export interface LogFlusher {
@@ -20,18 +20,9 @@ export interface SqliteOperatorStoreOptions {
   openLog(file: string): LogFlusher;
 }
 
-export function openSqliteOperatorStore(options: SqliteOperatorStoreOptions): OperatorStore {
-  return new SqlOperatorStore(openSqliteEngine(options));
-}
-
-/** For what else is kept in the same file. */
+/** For operators, and for what else is kept in the same file. */
 export function openSqliteEngine(options: SqliteOperatorStoreOptions): SqlEngine {
   return new SqliteEngine(options);
-}
-
-/** Creates the tables, or brings them to the newest schema. */
-export function createOperatorTables(database: DatabaseSync): void {
-  migrate(database);
 }
 
 /** Ends the sessions and sign-in links of a file that nobody has open; tokens stay. */
@@ -54,14 +45,16 @@ class SqliteEngine implements SqlEngine {
   readonly #statements = new Map<string, StatementSync>();
 
   constructor({ file, openLog }: SqliteOperatorStoreOptions) {
-    this.#database = new DatabaseSync(file, { readBigInts: true, timeout: 2_000 });
-    try {
-      this.#database.exec(`
+    this.#database = openSqliteFile(file, {
+      waitMs: 2_000,
+      settings: `
         PRAGMA journal_mode = WAL;
         PRAGMA synchronous = NORMAL;
         PRAGMA foreign_keys = ON;
-        PRAGMA cache_size = -1000;`);
-      migrate(this.#database);
+        PRAGMA cache_size = -1000;`,
+      migrations: SQLITE_MIGRATIONS,
+    });
+    try {
       this.#log = openLog(file);
     } catch (error) {
       this.#database.close();
@@ -69,7 +62,7 @@ class SqliteEngine implements SqlEngine {
     }
   }
 
-  async read(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
+  async read(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
     try {
       return this.#statement(sql).all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value])));
     } catch (error) {
@@ -77,7 +70,7 @@ class SqliteEngine implements SqlEngine {
     }
   }
 
-  async write(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
+  async write(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
     const rows = await this.read(sql, values);
     try {
       await this.#log.flushed();
@@ -100,21 +93,4 @@ class SqliteEngine implements SqlEngine {
     this.#log.close();
     this.#database.close();
   }
-}
-
-function migrate(database: DatabaseSync): void {
-  // A file of a later release is used as it is: releases only add to it.
-  if (versionOf(database) >= SQLITE_MIGRATIONS.length) return;
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    for (const sql of SQLITE_MIGRATIONS.slice(versionOf(database))) database.exec(sql);
-    database.exec(`PRAGMA user_version = ${SQLITE_MIGRATIONS.length}; COMMIT`);
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
-}
-
-function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
 }

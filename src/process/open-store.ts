@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { storeFile } from '../admin/data-folder.ts';
 import { installationSecret } from '../admin/secrets.ts';
 import type { Settings } from '../config/config.ts';
-import { StoreLockedError } from '../ledger/errors.ts';
 import { createLedger, type OwnedLedger } from '../ledger/ledger.ts';
 import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
+import { StoreLockedError } from '../storage/errors.ts';
 
 const LOCK_WAIT_MS = 2_000;
 const LOCK_PAUSE_MS = 50;

@@ -1,15 +1,15 @@
 /** Operators in a file beside the embedded store, or in the database that all gateways share. */
 import { operatorsFile } from '../admin/data-folder.ts';
-import type { AlertStore } from '../alerts/port.ts';
 import { SqlAlertStore } from '../alerts/sql-store.ts';
 import type { Settings } from '../config/config.ts';
 import type { Clock } from '../core/clock.ts';
-import { asStoreError } from '../ledger/errors.ts';
 import { openLogFile } from '../ledger/sqlite/wal-file.ts';
 import { Operators } from '../operators/operators.ts';
 import { EndedPageSessions } from '../operators/page-sessions.ts';
-import { type SqlEngine, SqlOperatorStore } from '../operators/sql-store.ts';
+import { SqlOperatorStore } from '../operators/sql-store.ts';
 import { openSqliteEngine } from '../operators/sqlite.ts';
+import { asStoreError } from '../storage/errors.ts';
+import { lateEngine, type SqlEngine } from '../storage/sql-engine.ts';
 
 const STATEMENT_TIMEOUT_MS = 10_000;
 const LOCK_TIMEOUT_MS = 5_000;
@@ -17,31 +17,19 @@ const LOCK_TIMEOUT_MS = 5_000;
 /** The file or the tables of operators, and of what else belongs to the operator's side. */
 export interface OperatorData {
   readonly operators: Operators;
-  readonly alertStore: AlertStore;
+  readonly alertStore: SqlAlertStore;
   readonly endedPageSessions: EndedPageSessions;
   close(): Promise<void>;
 }
 
 /** Nothing is opened before it is needed. The ledger must be open: the lock of the data folder, or the schema, is its own. */
 export function openOperatorData(settings: Settings, installationSecret: string, clock: Clock): OperatorData {
-  let opening: Promise<SqlEngine> | null = null;
-  const open = (): Promise<SqlEngine> => {
-    opening ??= openEngine(settings).catch((error: unknown) => {
-      // The next one tries again.
-      opening = null;
-      throw error;
-    });
-    return opening;
-  };
-  const openStore = async () => new SqlOperatorStore(await open());
+  const engine = lateEngine(() => openEngine(settings));
   return {
-    operators: new Operators({ openStore, installationSecret, clock }),
-    alertStore: new SqlAlertStore(open),
-    endedPageSessions: new EndedPageSessions(open),
-    close: async () => {
-      const engine = await opening?.catch(() => null);
-      await engine?.close();
-    },
+    operators: new Operators({ store: new SqlOperatorStore(engine), installationSecret, clock }),
+    alertStore: new SqlAlertStore(engine),
+    endedPageSessions: new EndedPageSessions(engine),
+    close: () => engine.close(),
   };
 }
 
@@ -53,7 +41,7 @@ async function openEngine({ databaseUrl, dataDir }: Settings): Promise<SqlEngine
       throw asStoreError(error);
     }
   }
-  const { Connection } = await import('../ledger/postgres/connection.ts');
+  const { Connection } = await import('../storage/postgres/connection.ts');
   const { openPostgresEngine } = await import('../operators/postgres.ts');
   const connection = new Connection({
     url: databaseUrl,

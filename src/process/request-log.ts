@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../config/config.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestLogPolicy } from '../core/policy.ts';
-import { openSqliteAppender } from '../observe/request-log/sqlite/appender.ts';
+import { SqliteAppender } from '../observe/request-log/sqlite/appender.ts';
 import { RequestLogFile, requestLogFile } from '../observe/request-log/sqlite/file.ts';
 import { openFileReader } from '../observe/request-log/sqlite/file-reader.ts';
 import { SqliteRequestReader } from '../observe/request-log/sqlite/reader.ts';
@@ -42,10 +42,10 @@ export async function openRequestLog(settings: Settings, log: Log): Promise<Open
 
 async function openAppender({ databaseUrl, dataDir }: Settings, log: Log): Promise<RequestLogAppender> {
   if (databaseUrl !== null) {
-    const { openPostgresAppender } = await import('../observe/request-log/postgres/appender.ts');
-    return openPostgresAppender(databaseUrl);
+    const { PostgresAppender } = await import('../observe/request-log/postgres/appender.ts');
+    return new PostgresAppender(databaseUrl);
   }
-  return openSqliteAppender(requestLogFile(dataDir), (file) =>
+  return new SqliteAppender(requestLogFile(dataDir), (file) =>
     log.error({ file }, 'the request log was damaged: it was moved aside and a new one was started'),
   );
 }

@@ -2,8 +2,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../config/problem.ts';
-import { type StoreErrorName, storeError } from '../ledger/errors.ts';
 import { workerFile } from '../lib/worker-file.ts';
+import { type StoreErrorName, storeError } from '../storage/errors.ts';
 import type { CatalogNames, ServeInput, Serving } from './serve.ts';
 
 /** What a worker can be asked for. */

@@ -1,12 +1,12 @@
 /** One worker process: the serving part of the gateway with a connection to PostgreSQL of its own, a replica like any other. */
 import { ConfigError } from '../config/problem.ts';
 import { systemClock } from '../core/clock.ts';
-import { StoreError, type StoreErrorName } from '../ledger/errors.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { openPostgresStore } from '../ledger/postgres/store.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
 import { merged } from '../observe/metrics/reading.ts';
+import { StoreError, type StoreErrorName } from '../storage/errors.ts';
 import { openOperatorData } from './operators.ts';
 import { openRequestLog } from './request-log.ts';
 import { type ServeInput, type Serving, serve } from './serve.ts';

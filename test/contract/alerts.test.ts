@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import type { Alert } from '../../src/alerts/alert.ts';
 import { SqlAlertStore } from '../../src/alerts/sql-store.ts';
-import { Connection } from '../../src/ledger/postgres/connection.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { openPostgresEngine } from '../../src/operators/postgres.ts';
-import type { SqlEngine } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine } from '../../src/operators/sqlite.ts';
+import { Connection } from '../../src/storage/postgres/connection.ts';
+import type { SqlEngine } from '../../src/storage/sql-engine.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -41,7 +41,7 @@ for (const [name, open] of Object.entries(ENGINES)) {
   describe(`alerts in ${name}`, () => {
     const stores = async (): Promise<AsyncDisposable & { one: SqlAlertStore; two: SqlAlertStore }> => {
       const engines = await open();
-      const [one, two] = engines.map((engine) => new SqlAlertStore(async () => engine));
+      const [one, two] = engines.map((engine) => new SqlAlertStore(engine));
       assert.ok(one !== undefined && two !== undefined);
       return {
         one,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { AMOUNT_MAX } from '../../src/core/money.ts';
-import { StoreError } from '../../src/ledger/errors.ts';
+import { StoreError } from '../../src/storage/errors.ts';
 import { admitRequest, Bench, type OpenBooks, settleRequest } from './fixtures.ts';
 
 const between = (id: string, amountMin: bigint, amount: bigint) => ({

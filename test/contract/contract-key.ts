@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AMOUNT_MAX } from '../../src/core/money.ts';
-import { StoreError } from '../../src/ledger/errors.ts';
 import type { KeyListQuery } from '../../src/ledger/port.ts';
+import { StoreError } from '../../src/storage/errors.ts';
 import { Bench, newAccount, newKey, type OpenBooks } from './fixtures.ts';
 
 export function keyContract(open: OpenBooks): void {

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Connection } from '../../src/ledger/postgres/connection.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
-import type { AuditRecord, Credential, Operator, OperatorStore } from '../../src/operators/port.ts';
-import { openPostgresOperatorStore } from '../../src/operators/postgres.ts';
-import { openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import type { AuditRecord, Credential, Operator } from '../../src/operators/port.ts';
+import { openPostgresEngine } from '../../src/operators/postgres.ts';
+import { SqlOperatorStore } from '../../src/operators/sql-store.ts';
+import { openSqliteEngine } from '../../src/operators/sqlite.ts';
+import { Connection } from '../../src/storage/postgres/connection.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -18,18 +19,18 @@ const folder = temporaryFolder('gw-operators');
 let files = 0;
 
 /** Opens the same store again, as another gateway would. */
-type Opened = { open(): Promise<OperatorStore> };
+type Opened = { open(): Promise<SqlOperatorStore> };
 
 const ENGINES: Readonly<Record<string, () => Promise<Opened>>> = {
   SQLite: async () => {
     const file = join(folder, `operators-${files++}.db`);
-    return { open: async () => openSqliteOperatorStore({ file, openLog: openLogFile }) };
+    return { open: async () => new SqlOperatorStore(openSqliteEngine({ file, openLog: openLogFile })) };
   },
   PostgreSQL: async () => {
     const url = server.url(await server.createDatabase());
     await (await openPostgresStore({ url })).close();
     const options = { url, statementTimeoutMs: 120_000, lockTimeoutMs: 120_000 };
-    return { open: () => openPostgresOperatorStore(new Connection(options)) };
+    return { open: async () => new SqlOperatorStore(await openPostgresEngine(new Connection(options))) };
   },
 };
 
@@ -206,7 +207,9 @@ describe('the operators in PostgreSQL', () => {
     const url = server.url(await server.createDatabase());
     await (await openPostgresStore({ url })).close();
     const options = { url, statementTimeoutMs: 120_000, lockTimeoutMs: 120_000 };
-    const stores = await Promise.all([1, 2, 3, 4].map(() => openPostgresOperatorStore(new Connection(options))));
+    const stores = await Promise.all(
+      [1, 2, 3, 4].map(async () => new SqlOperatorStore(await openPostgresEngine(new Connection(options)))),
+    );
     t.after(() => Promise.all(stores.map((store) => store.close())));
     for (const store of stores) assert.equal((await store.operators()).length, 1);
     await stores[0]?.append(record('x'));

@@ -4,12 +4,12 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { PERIODS, periodStartMs } from '../../src/core/period.ts';
-import { StoreVersionError } from '../../src/ledger/errors.ts';
 import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
 import { createLedgerOn } from '../../src/ledger/ledger.ts';
 import { recoverAll } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
+import { StoreVersionError } from '../../src/storage/errors.ts';
 import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Capture } from '../../src/core/capture.ts';
 import { capturedContent, textOf } from '../../src/observe/request-log/captured.ts';
-import { openPostgresAppender } from '../../src/observe/request-log/postgres/appender.ts';
+import { PostgresAppender } from '../../src/observe/request-log/postgres/appender.ts';
 import { PostgresRequestReader } from '../../src/observe/request-log/postgres/reader.ts';
-import { openSqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
+import { SqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
 import { RequestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
 import { openFileReader } from '../../src/observe/request-log/sqlite/file-reader.ts';
 import { SqliteRequestReader } from '../../src/observe/request-log/sqlite/reader.ts';
@@ -54,7 +54,7 @@ const STORES: readonly [string, () => Promise<Opened>][] = [
     async () => {
       const file = join(folder, `${files++}.db`);
       const aside = (): void => assert.fail('nothing is damaged');
-      const open = (): RequestLogAppender => openSqliteAppender(file, aside);
+      const open = (): RequestLogAppender => new SqliteAppender(file, aside);
       return closing({ appender: open(), neighbour: open(), reader: new SqliteRequestReader(file) });
     },
   ],
@@ -72,7 +72,7 @@ const STORES: readonly [string, () => Promise<Opened>][] = [
 
 function inPostgres(database: string): Opened {
   const url = server.url(database);
-  const open = (): RequestLogAppender => openPostgresAppender(url);
+  const open = (): RequestLogAppender => new PostgresAppender(url);
   return closing({ appender: open(), neighbour: open(), reader: new PostgresRequestReader(url) });
 }
 
@@ -308,7 +308,7 @@ describe('the request log on PostgreSQL that is too large', () => {
   const opened = async (): Promise<{ url: string; database: string; appender: RequestLogAppender }> => {
     const database = await server.createDatabase();
     const url = server.url(database);
-    const appender = openPostgresAppender(url);
+    const appender = new PostgresAppender(url);
     after(() => appender.close());
     return { url, database, appender };
   };
@@ -419,7 +419,7 @@ describe('the file of the request log', () => {
     const file = join(own, 'requests.db');
     writeFileSync(file, 'not a database at all, '.repeat(500));
     const moved: string[] = [];
-    const appender = openSqliteAppender(file, (aside) => moved.push(aside));
+    const appender = new SqliteAppender(file, (aside) => moved.push(aside));
     const entry = requestEntry();
     await appender.append([entry]);
     await appender.close();
@@ -432,7 +432,7 @@ describe('the file of the request log', () => {
 
   test('that is damaged behind its head is put aside by the next batch, and left alone by a command that reads', async () => {
     const file = join(mkdtempSync(join(folder, 'damaged-')), 'requests.db');
-    const first = openSqliteAppender(file, () => assert.fail('nothing is damaged'));
+    const first = new SqliteAppender(file, () => assert.fail('nothing is damaged'));
     await first.append(Array.from({ length: 200 }, () => requestEntry()));
     await first.close();
     const content = readFileSync(file);
@@ -441,7 +441,7 @@ describe('the file of the request log', () => {
     await assert.rejects(reader.list({ limit: 5 }), /malformed/);
     assert.ok(existsSync(file));
     const moved: string[] = [];
-    const appender = openSqliteAppender(file, (aside) => moved.push(aside));
+    const appender = new SqliteAppender(file, (aside) => moved.push(aside));
     const entry = requestEntry();
     await appender.append([entry]);
     assert.equal(moved.length, 1);
@@ -452,7 +452,7 @@ describe('the file of the request log', () => {
 
   test('that cannot be pruned since it is damaged is put aside', async () => {
     const file = join(mkdtempSync(join(folder, 'damaged-')), 'requests.db');
-    const appender = openSqliteAppender(file, () => assert.fail('the pruning has found it'));
+    const appender = new SqliteAppender(file, () => assert.fail('the pruning has found it'));
     await appender.append(Array.from({ length: 200 }, () => requestEntry({ atMs: NOW })));
     await appender.close();
     writeFileSync(file, readFileSync(file).fill('damaged', 4_096));
@@ -467,7 +467,7 @@ describe('the file of the request log', () => {
 
   test('that was removed is begun anew by all who have it open', async () => {
     const file = join(mkdtempSync(join(folder, 'removed-')), 'requests.db');
-    const open = (): RequestLogAppender => openSqliteAppender(file, () => assert.fail('nothing is damaged'));
+    const open = (): RequestLogAppender => new SqliteAppender(file, () => assert.fail('nothing is damaged'));
     const [appender, neighbour] = [open(), open()];
     const reader = new SqliteRequestReader(file);
     await appender.append([requestEntry(), requestEntry()]);
@@ -488,7 +488,7 @@ describe('the file of the request log', () => {
     assert.deepEqual(await reader.list({ limit: 5 }), { entries: [], next: null });
     const { position } = await reader.tail(null);
     assert.ok(!existsSync(file));
-    const appender = openSqliteAppender(file, () => assert.fail('nothing is damaged'));
+    const appender = new SqliteAppender(file, () => assert.fail('nothing is damaged'));
     const entry = requestEntry();
     await appender.append([entry]);
     assert.deepEqual((await reader.tail(position)).entries, [entry]);

@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { StoreError } from '../../src/ledger/errors.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../src/ledger/maintenance.ts';
 import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 import { openInProcessStore } from '../../src/ledger/sqlite/in-process-store.ts';
+import { StoreError } from '../../src/storage/errors.ts';
 import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from './fixtures.ts';
 
 export function sqliteKilled(newFile: () => string): void {

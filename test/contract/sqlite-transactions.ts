@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { StoreError } from '../../src/ledger/errors.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { openEngine as openEngineOn, openSyncStore } from '../../src/ledger/sqlite/engine.ts';
+import { StoreError } from '../../src/storage/errors.ts';
 import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from './fixtures.ts';
 
 function kinds(results: readonly Result[]): readonly unknown[] {

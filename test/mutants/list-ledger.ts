@@ -70,7 +70,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: 'PostgreSQL: synchronous_commit is not forced on',
     edits: [
       [
-        'ledger/postgres/connection.ts',
+        'storage/postgres/connection.ts',
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
         'SELECT 1',
       ],

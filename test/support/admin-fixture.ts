@@ -16,8 +16,9 @@ import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
 import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
 import { Operators } from '../../src/operators/operators.ts';
-import type { SqlEngine } from '../../src/operators/sql-store.ts';
-import { openSqliteEngine, openSqliteOperatorStore } from '../../src/operators/sqlite.ts';
+import { SqlOperatorStore } from '../../src/operators/sql-store.ts';
+import { openSqliteEngine } from '../../src/operators/sqlite.ts';
+import { lateEngine, type SqlEngine } from '../../src/storage/sql-engine.ts';
 import { adminOf, type TestAdmin } from './admin-client.ts';
 import type { Asked } from './command-host.ts';
 import { emptyStore } from './empty-store.ts';
@@ -45,11 +46,10 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
   t.after(() => ledger.close());
   const operators = testOperators(folder, clock);
   t.after(() => operators.close());
+  const engine = operatorEngine(folder);
+  t.after(() => engine.close());
   const alerts = new Alerts({
-    store: new SqlAlertStore(async () => {
-      engine ??= openSqliteEngine({ file: operatorsFile(folder), openLog: openLogFile });
-      return engine;
-    }),
+    store: new SqlAlertStore(engine),
     ledger,
     trail: operators,
     policy: () => ({
@@ -65,8 +65,6 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
     log: NO_LOG,
     nowMs: () => clock.atMs,
   });
-  let engine: SqlEngine | null = null;
-  t.after(() => engine?.close());
   const adminService = new AdminService({
     ledger,
     operators,
@@ -84,8 +82,12 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
 
 /** Operators in a file of that folder. */
 export function testOperators(folder: string, clock: Clock): Operators {
-  const openStore = async () => openSqliteOperatorStore({ file: operatorsFile(folder), openLog: openLogFile });
-  return new Operators({ openStore, installationSecret: SECRET, clock });
+  const store = new SqlOperatorStore(operatorEngine(folder));
+  return new Operators({ store, installationSecret: SECRET, clock });
+}
+
+function operatorEngine(folder: string): SqlEngine {
+  return lateEngine(async () => openSqliteEngine({ file: operatorsFile(folder), openLog: openLogFile }));
 }
 
 export interface Ended {

@@ -10,7 +10,7 @@ import { keepCopy, keptPath } from './kept-copy.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 const MIGRATIONS = 'src/ledger/migrations/sqlite';
-const SOURCES = ['src/ledger/migrations.ts', 'src/ledger/sqlite/database.ts', 'package.json'];
+const SOURCES = ['src/ledger/migrations.ts', 'src/ledger/sqlite/database.ts', 'src/storage/sqlite.ts', 'package.json'];
 
 let template: string | null = null;
 

@@ -1,7 +1,8 @@
 /** A store that fails when the test says so, in the ways in which stores fail. */
-import { StoreError } from '../../src/ledger/errors.ts';
+
 import type { Operation, OperationName, Result } from '../../src/ledger/operations.ts';
 import type { Store } from '../../src/ledger/store.ts';
+import { StoreError } from '../../src/storage/errors.ts';
 
 export class FaultyStore implements Store {
   readonly #inner: Store;

@@ -2,7 +2,7 @@
 import type { KeyRecord } from '../../core/key.ts';
 import { periodStartMs } from '../../core/period.ts';
 import { amount, text } from '../../storage/columns.ts';
-import { Refusal } from '../errors.ts';
+import { Refusal } from '../../storage/errors.ts';
 import type { Purchase } from '../operations.ts';
 import type { CreditOutcome, KeyChange, KeyChangeOutcome, KeySummary, NewKey } from '../port.ts';
 import {

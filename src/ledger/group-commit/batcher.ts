@@ -3,7 +3,7 @@
  * meanwhile becomes the next batch. Operations that must wait for the next flush anyway are gathered until the running one
  * has ended (see `FlushCoalescer`).
  */
-import { asStoreError, StoreError } from '../errors.ts';
+import { asStoreError, StoreError } from '../../storage/errors.ts';
 import {
   isOperationFailed,
   type Operation,

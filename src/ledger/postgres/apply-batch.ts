@@ -1,10 +1,10 @@
 /** Batches on the hot connection: one statement each, unless it brings up the same hold twice or becomes too large. */
-import { Refusal } from '../errors.ts';
+import { Refusal } from '../../storage/errors.ts';
+import type { Connection } from '../../storage/postgres/connection.ts';
+import { isConflict, isOperationFailure } from '../../storage/postgres/error-mapping.ts';
 import type { Result } from '../operations.ts';
-import type { Connection } from './connection.ts';
 import { decode } from './decode.ts';
 import { type Element, encode, type HotName, type HotOperation } from './encode.ts';
-import { isConflict, isOperationFailure } from './error-mapping.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 
 /** What one statement may bring along or back, in bytes, and how many operations: its locks must not be held for long. */

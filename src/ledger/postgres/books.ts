@@ -3,6 +3,7 @@ import type { AccountRecord } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
 import { integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
+import type { Query } from '../../storage/postgres/connection.ts';
 import { shownAccount } from '../books/account-list.ts';
 import type { AccountInHand, Books, KeyInHand } from '../books/books.ts';
 import { inDialect, POSTGRES } from '../books/dialect.ts';
@@ -12,7 +13,6 @@ import { known, perform, query, queryOne, type Work } from '../books/work.ts';
 import type { AccountSummary } from '../port.ts';
 import { nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
-import type { Query } from './connection.ts';
 
 const ADD_KEY = `${insertion('gateway.accounts', [
   ...['key_id', ...KEY_COLUMNS],

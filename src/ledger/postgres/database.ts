@@ -1,8 +1,10 @@
 /** Brings the schema up to date, and keeps what all gateways on one database must agree on. */
 import { hash, randomBytes } from 'node:crypto';
-import { ADVISORY_LOCKS } from '../../storage/advisory-locks.ts';
 import { integer, text } from '../../storage/columns.ts';
-import { StoreError } from '../errors.ts';
+import { StoreError } from '../../storage/errors.ts';
+import { Connection, type Query } from '../../storage/postgres/connection.ts';
+import { openingError } from '../../storage/postgres/error-mapping.ts';
+import { hasTables, migrateSchema } from '../../storage/postgres/migration.ts';
 import {
   NO_SCHEMA,
   pendingMigrations,
@@ -13,8 +15,6 @@ import {
   storedSchema,
 } from '../migrations.ts';
 import { performIn } from './books.ts';
-import { Connection, type Query } from './connection.ts';
-import { openingError } from './error-mapping.ts';
 
 const VERSION_MIN = 140_000;
 const SECRET_BYTES = 32;
@@ -26,27 +26,21 @@ export async function migrate(connection: Connection): Promise<void> {
   if (server !== undefined && integer(server, 'number') < VERSION_MIN) {
     throw new StoreError(`The server is PostgreSQL ${text(server, 'version')}: 14 or newer is needed.`);
   }
-  const query: Query = (sql, values) => connection.query(sql, values);
   const migrations = readMigrations('postgres');
-  // A database that is up to date needs no privilege to change it.
-  if (pendingMigrations(migrations, await readStoredSchema(query)).length === 0) return;
-  const apply = async (change: Query): Promise<void> => {
-    // Another process may be at it, or the books be large: this one waits as long as that needs.
-    await change('SET LOCAL lock_timeout = 0');
-    await change('SET LOCAL statement_timeout = 0');
-    await change('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.ledgerMigration]);
-    const pending = pendingMigrations(migrations, await readStoredSchema(change));
-    if (pending.length === 0) return;
-    await change('CREATE SCHEMA IF NOT EXISTS gateway');
-    await change(`CREATE TABLE IF NOT EXISTS gateway.migrations (
-      version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
-    for (const migration of pending) {
-      await change(migration.sql);
-      await performIn(change, recordMigration('postgres', migration));
-    }
-    await change(readFunctions());
-  };
-  await connection.transaction('', apply, null);
+  await migrateSchema(connection, {
+    lock: 'ledgerMigration',
+    pending: async (query) => pendingMigrations(migrations, await readStoredSchema(query)),
+    apply: async (query, pending) => {
+      await query('CREATE SCHEMA IF NOT EXISTS gateway');
+      await query(`CREATE TABLE IF NOT EXISTS gateway.migrations (
+        version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+      for (const migration of pending) {
+        await query(migration.sql);
+        await performIn(query, recordMigration('postgres', migration));
+      }
+      await query(readFunctions());
+    },
+  });
 }
 
 /** The schema of a database. Changes nothing. */
@@ -63,10 +57,7 @@ export async function storedSchemaOf(url: string): Promise<StoredSchema> {
 }
 
 async function readStoredSchema(query: Query): Promise<StoredSchema> {
-  // Not by `to_regclass`: in a transaction that has waited for the lock it may still remember that there was none.
-  const tables = await query(`SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = 'gateway' AND c.relname = 'migrations'`);
-  return tables.length === 0 ? NO_SCHEMA : performIn(query, storedSchema());
+  return (await hasTables(query, 'migrations')) ? performIn(query, storedSchema()) : NO_SCHEMA;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Operations as the function `apply_batch` takes them: short names, amounts as text. */
 import { AMOUNT_MAX } from '../../core/money.ts';
 import { inputTokens, NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
-import { Refusal } from '../errors.ts';
+import { Refusal } from '../../storage/errors.ts';
 import type { Operation, OperationName, OperationOf } from '../operations.ts';
 import type { AdmitRequest, ChargedCall, KeptResponse, Mark, SettleRequest, UsageRecord } from '../port.ts';
 import { responseBytes } from '../rules/stored-responses.ts';

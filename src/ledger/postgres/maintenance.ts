@@ -1,7 +1,7 @@
 /** What runs in the background: holds of dead owners are ended, and what is no longer needed is removed. */
 import { integer } from '../../storage/columns.ts';
+import type { Connection } from '../../storage/postgres/connection.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
-import type { Connection } from './connection.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 import { pruneResponses } from './responses.ts';
 

@@ -3,9 +3,9 @@
  * statement: whether it answers at all is asked beside the report, on another connection.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreError } from '../errors.ts';
-import { Connection } from './connection.ts';
-import { sqlState } from './error-mapping.ts';
+import { StoreError } from '../../storage/errors.ts';
+import { Connection } from '../../storage/postgres/connection.ts';
+import { sqlState } from '../../storage/postgres/error-mapping.ts';
 
 export interface ReportConnectionOptions {
   readonly url: string;

@@ -1,8 +1,8 @@
 /** Responses that are kept for their keys, one statement for each operation; settlements write them in their own batch. */
 import { text } from '../../storage/columns.ts';
+import type { Connection } from '../../storage/postgres/connection.ts';
 import type { Operation, Outcome, Pruned } from '../operations.ts';
 import { chainOf, linkFrom, PRUNED_RESPONSES_MAX } from '../rules/stored-responses.ts';
-import type { Connection } from './connection.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 
 export type ResponseOperation = Extract<

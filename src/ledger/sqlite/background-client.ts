@@ -1,7 +1,7 @@
 /** The store's side of its background thread, which is started when it is first needed. */
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../lib/worker-file.ts';
-import { StoreError } from '../errors.ts';
+import { StoreError } from '../../storage/errors.ts';
 import type { BackgroundAnswer, BackgroundOutcome, BackgroundTask } from './background-tasks.ts';
 
 /** The disk did not take, or give, what it was asked to. */

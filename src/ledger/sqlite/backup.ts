@@ -5,9 +5,9 @@
 import { closeSync, copyFileSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { text } from '../../storage/columns.ts';
+import { StoreError } from '../../storage/errors.ts';
 import { audit } from '../books/audit.ts';
 import { SQLITE } from '../books/dialect.ts';
-import { StoreError } from '../errors.ts';
 import { NO_SCHEMA, newestSchema, readMigrations, requireUsable, type StoredSchema } from '../migrations.ts';
 import type { AuditReport } from '../port.ts';
 import { openDatabase, readStoredSchema } from './database.ts';

@@ -1,29 +1,14 @@
 /** Opens the file for this process alone, and brings its schema up to date. */
 import { DatabaseSync } from 'node:sqlite';
-import { asStoreError, StoreBrokenError, StoreError, StoreLockedError } from '../errors.ts';
+import { asStoreError, StoreBrokenError, StoreError, StoreLockedError } from '../../storage/errors.ts';
+import { applyPending, isDamage, sqliteCode } from '../../storage/sqlite.ts';
 import { pendingMigrations, readMigrations, recordMigration, type StoredSchema, storedSchema } from '../migrations.ts';
 import { coldStatements, performCold } from './statements.ts';
 
-const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
 const SQLITE_IOERR = 10;
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
-/**
- * Failures of the machine, not of an operation: locked, out of memory, read-only, I/O, corrupt, full, cannot open,
- * not a database.
- */
-const MACHINE_FAILURES: ReadonlySet<number> = new Set([
-  SQLITE_BUSY,
-  6,
-  7,
-  8,
-  SQLITE_IOERR,
-  SQLITE_CORRUPT,
-  13,
-  14,
-  SQLITE_NOTADB,
-]);
+/** Failures of the machine, not of an operation: locked, out of memory, read-only, I/O, full, cannot open. */
+const MACHINE_FAILURES: ReadonlySet<number | null> = new Set([SQLITE_BUSY, 6, 7, 8, SQLITE_IOERR, 13, 14]);
 
 /** Holds the lock of its file for as long as it is open. */
 class LockedDatabase extends DatabaseSync {
@@ -108,7 +93,7 @@ export function takeLock(file: string): DatabaseSync {
 
 /** Whether the store failed, as opposed to one operation that it refuses. */
 export function isMachineFailure(error: unknown): boolean {
-  return error instanceof StoreError || MACHINE_FAILURES.has(sqliteCode(error));
+  return error instanceof StoreError || isDamage(error) || MACHINE_FAILURES.has(sqliteCode(error));
 }
 
 /** A failure of the store while it serves, with what to do about it where that is known. */
@@ -118,9 +103,7 @@ export function servingError(error: unknown, database: DatabaseSync): StoreError
 
 /** Null where the error is about something else than damaged contents. */
 function damage(error: unknown, file: string): StoreBrokenError | null {
-  if (error instanceof StoreError) return null;
-  const code = sqliteCode(error);
-  if (code !== SQLITE_CORRUPT && code !== SQLITE_NOTADB) return null;
+  if (!isDamage(error)) return null;
   return new StoreBrokenError(
     `The database ${file} is damaged (${reasonOf(error)}): stop the gateway, restore the data folder from a backup, and run "gateway audit".`,
     { cause: error },
@@ -136,25 +119,18 @@ export function isDiskFailure(error: unknown): boolean {
   return sqliteCode(error) === SQLITE_IOERR;
 }
 
-export function rollBack(database: DatabaseSync): void {
-  // On some failures SQLite has rolled back by itself.
-  if (database.isTransaction) database.exec('ROLLBACK');
-}
-
 function migrate(database: DatabaseSync): void {
   database.exec(`CREATE TABLE IF NOT EXISTS migrations (
     version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT`);
-  for (const migration of pendingMigrations(readMigrations('sqlite'), readStoredSchema(database))) {
-    try {
-      database.exec('BEGIN IMMEDIATE');
+  const migrations = readMigrations('sqlite');
+  applyPending(
+    database,
+    () => pendingMigrations(migrations, readStoredSchema(database)),
+    (migration) => {
       database.exec(migration.sql);
       performCold(coldStatements(database), recordMigration('sqlite', migration));
-      database.exec('COMMIT');
-    } catch (error) {
-      rollBack(database);
-      throw error;
-    }
-  }
+    },
+  );
   const { journal_mode: journal } = database.prepare('PRAGMA journal_mode').get() ?? {};
   if (journal !== 'wal') throw new StoreError(`The database cannot use a write-ahead log (it says ${journal}).`);
 }
@@ -162,10 +138,4 @@ function migrate(database: DatabaseSync): void {
 /** Of a database that has the table of migrations. */
 export function readStoredSchema(database: DatabaseSync): StoredSchema {
   return performCold(coldStatements(database), storedSchema());
-}
-
-function sqliteCode(error: unknown): number {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return SQLITE_ERROR;
-  // The low byte is the primary result code, the rest says more about it.
-  return error.errcode & 0xff;
 }

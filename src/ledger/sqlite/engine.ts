@@ -4,10 +4,11 @@ import { type Clock, systemClock } from '../../core/clock.ts';
 import type { RolledUp } from '../../core/usage-report.ts';
 import { addToRollups, type RollupStep } from '../../reports/sqlite/rollup.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
+import { inTransaction, rollBack } from '../../storage/sqlite.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
 import { admit } from './admit.ts';
-import { isMachineFailure, openDatabase, rollBack, servingError } from './database.ts';
+import { isMachineFailure, openDatabase, servingError } from './database.ts';
 import { perform } from './handlers.ts';
 import { KeyCache } from './key-cache.ts';
 import { expireAll } from './promotions.ts';
@@ -185,8 +186,7 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
 
 function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal): void {
   const { sql, nowMs } = keys;
-  database.exec('BEGIN IMMEDIATE');
-  try {
+  inTransaction(database, () => {
     database.exec('DELETE FROM owners');
     saveJournal(sql, journal.read());
     // A clock that was ahead before the restart may not close a limit for longer than one window.
@@ -196,10 +196,6 @@ function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal):
           times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times)) WHERE newest_ms > ?1`)
         .run(nowMs);
     }
-    database.exec('COMMIT');
-  } catch (error) {
-    rollBack(database);
-    throw error;
-  }
+  });
   journal.truncate(0);
 }

@@ -6,7 +6,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { RolledUp } from '../../core/usage-report.ts';
 import { hasNothing, type RollupStep } from '../../reports/sqlite/rollup.ts';
-import { asStoreError, StoreBrokenError, type StoreError } from '../errors.ts';
+import { asStoreError, StoreBrokenError, type StoreError } from '../../storage/errors.ts';
 import type { Operation, OperationName, Outcome, Result } from '../operations.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';

@@ -4,7 +4,7 @@
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { StatementSync } from 'node:sqlite';
-import { StoreError } from '../errors.ts';
+import { StoreError } from '../../storage/errors.ts';
 import { readRun } from './rate-window.ts';
 import type { Statements } from './statements.ts';
 

@@ -2,9 +2,9 @@
  * Moves a whole ledger from the embedded store into PostgreSQL, or back. Each direction writes its target at once: until the
  * last step nothing of it is there, so that an interrupted move starts over, and the source is only read.
  */
-import { StoreError } from '../errors.ts';
+import { StoreError } from '../../storage/errors.ts';
+import type { Connection } from '../../storage/postgres/connection.ts';
 import type { AuditReport } from '../port.ts';
-import type { Connection } from '../postgres/connection.ts';
 import { verifyCopy } from '../sqlite/backup.ts';
 import { openDatabase } from '../sqlite/database.ts';
 import { inPostgres, type PostgresSide } from './postgres-side.ts';

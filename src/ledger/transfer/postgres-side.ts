@@ -1,14 +1,14 @@
 /** PostgreSQL's side of a move: one transaction, so that others see all of it or nothing. */
 import { HOUR_MS } from '../../core/time.ts';
 import { integer, type Row, text } from '../../storage/columns.ts';
+import { StoreError } from '../../storage/errors.ts';
+import { Connection, type Query } from '../../storage/postgres/connection.ts';
+import { openingError } from '../../storage/postgres/error-mapping.ts';
 import { audit } from '../books/audit.ts';
 import { POSTGRES } from '../books/dialect.ts';
-import { StoreError } from '../errors.ts';
 import type { AuditReport } from '../port.ts';
 import { performIn } from '../postgres/books.ts';
-import { Connection, type Query } from '../postgres/connection.ts';
 import { migrate } from '../postgres/database.ts';
-import { openingError } from '../postgres/error-mapping.ts';
 import type { SqliteRow } from './sqlite-side.ts';
 import type { MovedTable, Schema } from './tables.ts';
 

@@ -2,7 +2,7 @@
  * Which rows move when a ledger changes its engine. The two schemas have the same tables with the same columns; what is
  * different is named here. A table or column that only one engine has is refused: a ledger moves whole or not at all.
  */
-import { StoreError } from '../errors.ts';
+import { StoreError } from '../../storage/errors.ts';
 
 /** Belong to the engine, to running processes, or are computed again from what moves. */
 const STAYS: ReadonlySet<string> = new Set([

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { Capture } from '../../core/capture.ts';
 import { DAY_MS } from '../../core/time.ts';
+import { bytes, flag, integer, type Row, text } from '../../storage/columns.ts';
 import type { CapturedContent } from './store.ts';
 
 const compress = promisify(gzip);
@@ -16,14 +17,17 @@ export async function capturedContent(id: string, capture: Capture, nowMs: numbe
 }
 
 /** A row of a store. */
-export function capturedIn(row: Readonly<Record<string, unknown>>): CapturedContent {
-  const { id, expires_at_ms, request, response, cut } = row;
-  if (!(request instanceof Uint8Array && response instanceof Uint8Array))
-    throw new TypeError('captured content is bytes');
-  return { id: String(id), expiresAtMs: Number(expires_at_ms), request, response, cut: Boolean(Number(cut)) };
+export function capturedIn(row: Row): CapturedContent {
+  return {
+    id: text(row, 'id'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+    request: bytes(row, 'request'),
+    response: bytes(row, 'response'),
+    cut: flag(row, 'cut'),
+  };
 }
 
 /** The text of one side, as the client sent or got it. */
-export async function textOf(bytes: Uint8Array): Promise<string> {
-  return (await decompress(bytes)).toString('utf8');
+export async function textOf(compressed: Uint8Array): Promise<string> {
+  return (await decompress(compressed)).toString('utf8');
 }

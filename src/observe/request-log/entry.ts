@@ -1,5 +1,6 @@
 /** The row of a request: a few columns to search by, and everything else as JSON. */
 import type { RequestRecord } from '../../core/request-record.ts';
+import { amountOrNull, integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
 import { wellFormed } from './layout.ts';
 import { RECORD } from './record.ts';
 
@@ -46,20 +47,16 @@ export function entryOf(record: RequestRecord): RequestEntry {
 }
 
 /** A row of either store. */
-export function entryIn(row: Readonly<Record<string, unknown>>): RequestEntry {
+export function entryIn(row: Row): RequestEntry {
   return {
-    id: String(row.id),
-    receivedAtMs: Number(row.received_at_ms),
-    keyId: textIn(row.key_id),
-    model: textIn(row.model),
-    status: row.status === null ? null : Number(row.status),
-    condition: textIn(row.condition),
-    durationMs: Number(row.duration_ms),
-    costNanos: row.cost_nanos === null ? null : BigInt(String(row.cost_nanos)),
-    detail: String(row.detail),
+    id: text(row, 'id'),
+    receivedAtMs: integer(row, 'received_at_ms'),
+    keyId: textOrNull(row, 'key_id'),
+    model: textOrNull(row, 'model'),
+    status: integerOrNull(row, 'status'),
+    condition: textOrNull(row, 'condition'),
+    durationMs: integer(row, 'duration_ms'),
+    costNanos: amountOrNull(row, 'cost_nanos'),
+    detail: text(row, 'detail'),
   };
-}
-
-function textIn(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
 }

@@ -14,6 +14,7 @@ import type { AuditReport } from '../../ledger/port.ts';
 import { checkIntegrity, copyDatabase, copySnapshot, embedFile, verifyCopy } from '../../ledger/sqlite/backup.ts';
 import { errorCode } from '../../lib/error-code.ts';
 import { publishFile, removeDraft, syncFile, syncFolder } from '../../lib/new-file.ts';
+import { sqliteCode } from '../../storage/sqlite.ts';
 import { type BackupKey, seal } from './seal.ts';
 
 export interface BackupOptions {
@@ -141,9 +142,9 @@ const SQLITE_FULL = 13;
 
 /** What the operator can do about it. */
 export function explained(error: unknown, folder: string): unknown {
-  const full = errorCode(error) === 'ENOSPC' || errorCode(error) === 'EDQUOT' || primaryCode(error) === SQLITE_FULL;
+  const full = errorCode(error) === 'ENOSPC' || errorCode(error) === 'EDQUOT' || sqliteCode(error) === SQLITE_FULL;
   if (full) return new AdminError('unavailable', `no room for the backup in ${folder}: nothing was left there`);
-  if (primaryCode(error) === SQLITE_IOERR || errorCode(error) === 'EFBIG') {
+  if (sqliteCode(error) === SQLITE_IOERR || errorCode(error) === 'EFBIG') {
     const message = `the backup could not be read or written to its end (${folder}): nothing was left there`;
     return new AdminError('unavailable', message, { cause: error });
   }
@@ -151,9 +152,4 @@ export function explained(error: unknown, folder: string): unknown {
     return new AdminError('unavailable', `${folder} cannot be written (${errorCode(error)})`, { cause: error });
   }
   return error;
-}
-
-function primaryCode(error: unknown): number | null {
-  const code = error instanceof Error && 'errcode' in error ? error.errcode : null;
-  return typeof code === 'number' ? code & 0xff : null;
 }

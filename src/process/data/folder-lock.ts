@@ -2,8 +2,8 @@
 
 import { storeFile } from '../../admin/data-folder.ts';
 import { AdminError } from '../../admin/error.ts';
-import { StoreLockedError } from '../../ledger/errors.ts';
 import { takeLock } from '../../ledger/sqlite/database.ts';
+import { StoreLockedError } from '../../storage/errors.ts';
 
 export function lockOf(dataDir: string): Disposable {
   try {

@@ -1,12 +1,13 @@
 /** Operators, their tokens and the audit trail move with the ledger, between `operators.db` and PostgreSQL. */
 import { existsSync } from 'node:fs';
-import { StoreError } from '../../ledger/errors.ts';
 import type { Beside } from '../../ledger/transfer/move.ts';
 import type { PostgresSide } from '../../ledger/transfer/postgres-side.ts';
 import { SqliteSide } from '../../ledger/transfer/sqlite-side.ts';
 import { tablesBeside } from '../../ledger/transfer/tables.ts';
-import { createOperatorTables as createInPostgres, OPERATOR_SCHEMA_TABLE } from '../../operators/postgres.ts';
-import { createOperatorTables } from '../../operators/sqlite.ts';
+import { createOperatorTables, OPERATOR_SCHEMA_TABLE } from '../../operators/postgres.ts';
+import { SQLITE_MIGRATIONS } from '../../operators/schema.ts';
+import { StoreError } from '../../storage/errors.ts';
+import { migrateFile } from '../../storage/sqlite.ts';
 
 /** The table with the built-in owner, whom both engines have from the beginning. */
 const OPERATORS = 'operators';
@@ -14,11 +15,11 @@ const OPERATORS = 'operators';
 /** Where there is no file, nobody has administered the gateway, and nothing moves. */
 export function operatorsToPostgres(file: string): Beside & Disposable {
   const source = new SqliteSide(existsSync(file) ? file : ':memory:');
-  createOperatorTables(source.database);
+  migrateFile(source.database, SQLITE_MIGRATIONS);
   const schema = source.schema();
   return {
     tables: new Set([...schema.keys(), OPERATOR_SCHEMA_TABLE]),
-    prepare: createInPostgres,
+    prepare: createOperatorTables,
     move: async (target) => {
       for (const table of ['operator_credentials', 'audit_trail']) {
         if ((await countIn(target, table)) === 0) continue;
@@ -42,12 +43,12 @@ export interface OperatorsFromPostgres extends Beside, Disposable {
 /** Into a new file, which the caller puts in its place. */
 export function operatorsFromPostgres(file: string): OperatorsFromPostgres {
   const target = new SqliteSide(file);
-  createOperatorTables(target.database);
+  migrateFile(target.database, SQLITE_MIGRATIONS);
   const schema = target.schema();
   target.database.exec('BEGIN IMMEDIATE');
   return {
     tables: new Set([...schema.keys(), OPERATOR_SCHEMA_TABLE]),
-    prepare: createInPostgres,
+    prepare: createOperatorTables,
     move: async (source) => {
       target.database.exec(`DELETE FROM ${OPERATORS}`);
       for (const table of tablesBeside(schema, await source.schema(), await source.parents())) {

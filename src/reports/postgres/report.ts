@@ -1,10 +1,10 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
 import { USAGE_SUMS, type UsageOutcome, type UsageQuery, type UsageSums } from '../../core/usage-report.ts';
 import { type Row, text } from '../../storage/columns.ts';
+import type { Query } from '../../storage/postgres/connection.ts';
 import { dimensionColumn, filterColumns, groupFrom, isByKey, sourcesOf, TAIL_MAX } from '../sources.ts';
 import { UsageFold } from '../tally.ts';
 import { inOrder, rankedDimensions, ranksGroups, TopGroups } from '../top.ts';
-import type { Query } from './connection.ts';
 import { chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './rollup.ts';
 
 const BEHIND = `

@@ -8,8 +8,8 @@ import { DAY_MS, HOUR_MS } from '../../core/time.ts';
 import { type RolledUp, USAGE_SUMS } from '../../core/usage-report.ts';
 import { ADVISORY_LOCKS } from '../../storage/advisory-locks.ts';
 import { integer, text } from '../../storage/columns.ts';
+import type { Connection, Query } from '../../storage/postgres/connection.ts';
 import { LATENCY_BOUNDS_MS, LATENCY_CLASSES } from '../tally.ts';
-import type { Connection, Query } from './connection.ts';
 
 const BOUNDS = `ARRAY[${LATENCY_BOUNDS_MS.join(', ')}]::bigint[]`;
 const CLASSES = Array.from({ length: LATENCY_CLASSES }, (_, index) => index);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { checkedAddress, isPublic } from '../../../src/alerts/address.ts';
 import { RETRY_AFTER_MS } from '../../../src/alerts/deliverer.ts';
-import type { AlertStore } from '../../../src/alerts/port.ts';
+import type { SqlAlertStore } from '../../../src/alerts/sql-store.ts';
 import { signature, wrongWebhookUrl } from '../../../src/alerts/webhook.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { webhookReceiver } from '../../support/webhook-receiver.ts';
@@ -69,7 +69,7 @@ describe('a webhook', () => {
     const webhooks = [{ name: 'ops', url: receiver.url, secret: SECRET, types: null }];
     const { another, clock } = world(t, () => policyOf({ webhooks, ca: receiver.ca }));
     const dying = another((store) =>
-      Object.assign(Object.create(store) as AlertStore, {
+      Object.assign(Object.create(store) as SqlAlertStore, {
         raise: store.raise.bind(store),
         lease: store.lease.bind(store),
         webhooks: store.webhooks.bind(store),

@@ -32,7 +32,7 @@ function world(t: TestContext) {
   const { ledger, clock, operators, service } = adminFixture(t);
   const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
-  const store = new SqlAlertStore(async () => engine);
+  const store = new SqlAlertStore(engine);
   let providers: readonly WatchedProvider[] = [];
   const gateway = (): Alerts =>
     new Alerts({

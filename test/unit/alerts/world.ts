@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { Alerts, type AlertsOptions } from '../../../src/alerts/alerts.ts';
-import type { AlertStore } from '../../../src/alerts/port.ts';
 import { SqlAlertStore } from '../../../src/alerts/sql-store.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import type { AlertPolicy } from '../../../src/core/policy.ts';
@@ -30,19 +29,19 @@ export function policyOf(change: Partial<AlertPolicy>): AlertPolicy {
 
 export interface World {
   readonly alerts: Alerts;
-  readonly store: AlertStore;
+  readonly store: SqlAlertStore;
   readonly clock: { atMs: number };
   readonly service: ReturnType<typeof adminFixture>['service'];
   /** Another gateway on the same store. */
-  another(around?: (store: AlertStore) => AlertStore): Alerts;
+  another(around?: (store: SqlAlertStore) => SqlAlertStore): Alerts;
 }
 
 export function world(t: TestContext, policy: () => AlertPolicy | null, change: Partial<AlertsOptions> = {}): World {
   const { ledger, clock, operators, service } = adminFixture(t);
   const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
-  const store = new SqlAlertStore(async () => engine);
-  const another = (around: (store: AlertStore) => AlertStore = (same) => same): Alerts =>
+  const store = new SqlAlertStore(engine);
+  const another = (around: (store: SqlAlertStore) => SqlAlertStore = (same) => same): Alerts =>
     new Alerts({
       store: around(store),
       ledger,

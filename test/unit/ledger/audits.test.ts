@@ -41,7 +41,7 @@ function world(t: TestContext, policy: AlertPolicy | null = null): World {
   const { ledger, clock, operators } = adminFixture(t);
   const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
   t.after(() => engine.close());
-  const store = new SqlAlertStore(async () => engine);
+  const store = new SqlAlertStore(engine);
   const audit: World['audit'] = { count: 0, findings: [], failure: null };
   const logged: string[] = [];
   const note = (_: object, line: string): number => logged.push(line);

@@ -15,15 +15,11 @@ const INSERT_CAPTURES = `
   SELECT * FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::bytea[], $5::bytea[])
   ON CONFLICT (id) DO NOTHING`;
 
-export function openPostgresAppender(url: string): RequestLogAppender {
-  return new PostgresAppender(new LogDatabase(url));
-}
-
-class PostgresAppender implements RequestLogAppender {
+export class PostgresAppender implements RequestLogAppender {
   readonly #database: LogDatabase;
 
-  constructor(database: LogDatabase) {
-    this.#database = database;
+  constructor(url: string) {
+    this.#database = new LogDatabase(url);
   }
 
   /** Content comes first: a batch that is sent again is the same. */

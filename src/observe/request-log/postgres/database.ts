@@ -1,11 +1,10 @@
 /** The request log in PostgreSQL: one table, a partition for each day, so that old days leave at once and cost nothing. */
-import { Pool } from 'pg';
-import { connectTimeoutMs } from '../../../core/database-url.ts';
 import { DAY_MS } from '../../../core/time.ts';
 import { ADVISORY_LOCKS } from '../../../storage/advisory-locks.ts';
-
-export type Row = Readonly<Record<string, unknown>>;
-export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+import type { Row } from '../../../storage/columns.ts';
+import { Connection, type Query } from '../../../storage/postgres/connection.ts';
+import { sqlState } from '../../../storage/postgres/error-mapping.ts';
+import { hasTables } from '../../../storage/postgres/migration.ts';
 
 export interface Partition {
   readonly day: number;
@@ -14,7 +13,8 @@ export interface Partition {
 }
 
 const STATEMENT_MS = 10_000;
-const DUPLICATE = new Set(['42P07', '42710', '23505']);
+const IDLE_MS = 10_000;
+const DUPLICATE: ReadonlySet<string | null> = new Set(['42P07', '42710', '23505']);
 
 const TABLES = `
   CREATE SCHEMA IF NOT EXISTS gateway;
@@ -54,72 +54,53 @@ export function dayAt(ms: number): number {
   return Math.floor(ms / DAY_MS);
 }
 
-/** One connection that comes back by itself. Nothing here is money: a commit is not waited for. */
+/** One thing at a time, on a connection that is left when nobody needs it. Nothing here is money: a commit is not waited for. */
 export class LogDatabase {
-  readonly #pool: Pool;
-  #prepared: Promise<void> | null = null;
+  readonly #connection: Connection;
+  #last: Promise<unknown> = Promise.resolve();
+  #prepared = false;
 
   constructor(url: string) {
-    this.#pool = new Pool({
-      connectionString: url,
-      application_name: 'model-gateway-requests',
-      max: 1,
-      connectionTimeoutMillis: connectTimeoutMs(url) ?? 0,
-      query_timeout: STATEMENT_MS + 3_000,
-      allowExitOnIdle: true,
-      // Not as parameters of the startup: a pooler refuses those that it does not know.
-      onConnect: (client) =>
-        client.query(`SET statement_timeout = ${STATEMENT_MS}; SET synchronous_commit = off`).then(() => {}),
+    this.#connection = new Connection({
+      url,
+      name: 'model-gateway-requests',
+      statementTimeoutMs: STATEMENT_MS,
+      lockTimeoutMs: 0,
+      commitsLate: true,
+      idleMs: IDLE_MS,
     });
-    // A connection that breaks while nobody uses it; the next query opens another one.
-    this.#pool.on('error', () => {});
-    // One that breaks while somebody does fails what it was asked.
-    this.#pool.on('connect', (client) => client.on('error', () => {}));
   }
 
-  async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    await this.#ready();
-    return (await this.#pool.query<Row>(text, [...values])).rows;
+  query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return this.#next(() => this.#connection.query(text, values));
   }
 
   /**
    * In a transaction, while no other process is in one of these; null where one is. Each query sees what was committed
    * before it.
    */
-  async alone<T>(work: (query: Query) => Promise<T>): Promise<T | null> {
-    await this.#ready();
-    const client = await this.#pool.connect();
-    let ended = false;
-    try {
-      const query: Query = async (text, values = []) => (await client.query<Row>(text, [...values])).rows;
-      await query('BEGIN');
+  alone<T>(work: (query: Query) => Promise<T>): Promise<T | null> {
+    const locked = async (query: Query): Promise<T | null> => {
       const [lock] = await query('SELECT pg_try_advisory_xact_lock($1) AS taken', [ADVISORY_LOCKS.requestLogPruning]);
-      const result = lock?.taken === true ? await work(query) : null;
-      await query('COMMIT');
-      ended = true;
-      return result;
-    } finally {
-      // A connection that is closed takes its transaction with it.
-      client.release(!ended);
-    }
+      return lock?.taken === true ? work(query) : null;
+    };
+    return this.#next(() => this.#connection.transaction('', locked));
   }
 
-  async #ready(): Promise<void> {
-    this.#prepared ??= this.#prepare();
-    try {
-      await this.#prepared;
-    } catch (error) {
-      this.#prepared = null;
-      throw error;
-    }
+  /** After what was asked before, so that none of it is part of somebody else's transaction. */
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const run = this.#last.then(async () => {
+      if (!this.#prepared) await this.#prepare();
+      return work();
+    });
+    this.#last = run.catch(() => undefined);
+    return run;
   }
 
   async #prepare(): Promise<void> {
-    const { rows } = await this.#pool.query<Row>(
-      `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE n.nspname = 'gateway' AND c.relname IN ('request_log', 'request_captures')`,
-    );
-    if (rows.length < 2) await this.#change(TABLES);
+    const query: Query = (text, values) => this.#connection.query(text, values);
+    if (!(await hasTables(query, 'request_log', 'request_captures'))) await this.#change(TABLES);
+    this.#prepared = true;
   }
 
   /** The partition of each of these days, where it is not there yet. */
@@ -127,14 +108,11 @@ export class LogDatabase {
     const made = new Set((await this.partitions()).map(({ day }) => day));
     const missing = days.filter((day) => !made.has(day));
     if (missing.length === 0) return;
-    await this.#change(
-      missing
-        .map(
-          (day) => `CREATE TABLE IF NOT EXISTS gateway.request_log_d${day}
-            PARTITION OF gateway.request_log FOR VALUES FROM (${day}) TO (${day + 1});`,
-        )
-        .join('\n'),
+    const tables = missing.map(
+      (day) => `CREATE TABLE IF NOT EXISTS gateway.request_log_d${day}
+        PARTITION OF gateway.request_log FOR VALUES FROM (${day}) TO (${day + 1});`,
     );
+    await this.#next(() => this.#change(tables.join('\n')));
   }
 
   /** Oldest first. */
@@ -150,22 +128,25 @@ export class LogDatabase {
   }
 
   async dropPartition(day: number): Promise<void> {
-    await this.#change(`DROP TABLE IF EXISTS gateway.request_log_d${Math.floor(day)}`);
+    await this.#next(() => this.#change(`DROP TABLE IF EXISTS gateway.request_log_d${Math.floor(day)}`));
   }
 
   /** As one transaction, after whoever else is at it. */
   async #change(sql: string): Promise<void> {
+    const change = async (query: Query): Promise<void> => {
+      await query('SET LOCAL lock_timeout = 2000');
+      await query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.requestLogTables]);
+      await query(sql);
+    };
     try {
-      await this.#pool.query(
-        `BEGIN; SET LOCAL lock_timeout = 2000; SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.requestLogTables}); ${sql}; COMMIT`,
-      );
+      await this.#connection.transaction('', change);
     } catch (error) {
-      await this.#pool.query('ROLLBACK');
-      if (!DUPLICATE.has(String((error as { code?: unknown }).code))) throw error;
+      if (!DUPLICATE.has(sqlState(error))) throw error;
     }
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#last;
+    await this.#connection.close();
   }
 }

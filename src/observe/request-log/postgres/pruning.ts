@@ -14,8 +14,9 @@
  * Of several gateways on the database, one at a time takes a step, and measures in it, so that two do not remove what is too
  * much twice.
  */
+import type { Query } from '../../../storage/postgres/connection.ts';
 import type { Retention } from '../store.ts';
-import { dayAt, dayOf, type LogDatabase, type Partition, type Query } from './database.ts';
+import { dayAt, dayOf, type LogDatabase, type Partition } from './database.ts';
 
 /** A step takes some milliseconds. */
 const PRUNED_ROWS = 1_000;

@@ -1,16 +1,12 @@
 /** Appends batches from a serving thread, on a connection of its own: a batch takes a fraction of a millisecond. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { inTransaction } from '../../../storage/sqlite.ts';
 import { COLUMNS, type RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { RequestLogFile } from './file.ts';
 
 /** One statement for several rows takes less than one for each. */
 const ROWS = 16;
-
-/** The file is opened with the first batch. `aside`: told where a damaged file was moved to. */
-export function openSqliteAppender(file: string, aside: (moved: string) => void): RequestLogAppender {
-  return new SqliteAppender(file, aside);
-}
 
 interface Prepared {
   readonly database: DatabaseSync;
@@ -19,11 +15,13 @@ interface Prepared {
   readonly capture: StatementSync;
 }
 
-class SqliteAppender implements RequestLogAppender {
+/** The file is opened with the first batch. */
+export class SqliteAppender implements RequestLogAppender {
   readonly #file: RequestLogFile;
   readonly #aside: (moved: string) => void;
   #prepared: Prepared | null = null;
 
+  /** `aside`: told where a damaged file was moved to. */
   constructor(file: string, aside: (moved: string) => void) {
     this.#file = new RequestLogFile(file);
     this.#aside = aside;
@@ -68,20 +66,14 @@ function write(
   entries: readonly RequestEntry[],
   captured: readonly CapturedContent[],
 ): void {
-  database.exec('BEGIN IMMEDIATE');
-  try {
+  inTransaction(database, () => {
     let at = 0;
     for (; at + ROWS <= entries.length; at += ROWS) several.run(...entries.slice(at, at + ROWS).flatMap(valuesOf));
     for (const entry of entries.slice(at)) one.run(...valuesOf(entry));
     for (const { id, expiresAtMs, cut, request, response } of captured) {
       capture.run(id, expiresAtMs, cut ? 1 : 0, request, response);
     }
-    database.exec('COMMIT');
-  } catch (error) {
-    // On some failures SQLite has rolled back by itself.
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 function insertOf(rows: number): string {

@@ -4,10 +4,9 @@
  */
 import { renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { isDamage, openSqliteFile } from '../../../storage/sqlite.ts';
 
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
 /** Only a neighbour's batch, or a step of pruning, is waited for. */
 const WAIT_MS = 20;
 
@@ -100,46 +99,16 @@ export class RequestLogFile {
 }
 
 function opened(file: string, settings: string): DatabaseSync {
-  const database = new DatabaseSync(file, { readBigInts: true, timeout: WAIT_MS });
-  try {
-    database.exec(`
+  const database = openSqliteFile(file, {
+    waitMs: WAIT_MS,
+    settings: `
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = OFF;
       PRAGMA wal_autocheckpoint = 0;
       PRAGMA cache_size = -2000;
-      PRAGMA journal_size_limit = 16777216;`);
-    migrate(database);
-    database.exec(settings);
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-}
-
-function migrate(database: DatabaseSync): void {
-  if (versionOf(database) >= MIGRATIONS.length) return;
-  // Several threads may open it at once.
-  database.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
-  try {
-    for (const sql of MIGRATIONS.slice(versionOf(database))) database.exec(sql);
-    database.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT; PRAGMA busy_timeout = ${WAIT_MS}`);
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
-}
-
-/** A file of a later release is used as it is: releases only add to it. */
-function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
-}
-
-function isDamage(error: unknown): boolean {
-  const code = resultCode(error);
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
-}
-
-function resultCode(error: unknown): number {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : 0;
+      PRAGMA journal_size_limit = 16777216;`,
+    migrations: MIGRATIONS,
+  });
+  database.exec(settings);
+  return database;
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { StoreError } from '../../../../src/ledger/errors.ts';
 import { Batcher } from '../../../../src/ledger/group-commit/batcher.ts';
 import { createLedger } from '../../../../src/ledger/ledger.ts';
 import type { Operation, Result } from '../../../../src/ledger/operations.ts';
 import { MARK_INTERVAL_MS, type Mark } from '../../../../src/ledger/port.ts';
 import type { Store } from '../../../../src/ledger/store.ts';
+import { StoreError } from '../../../../src/storage/errors.ts';
 import { settleRequest, usageRecord } from '../../../contract/fixtures.ts';
 
 /** A store that answers when the test says so. */

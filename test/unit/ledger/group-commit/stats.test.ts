@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StoreError } from '../../../../src/ledger/errors.ts';
 import { GroupCommit } from '../../../../src/ledger/group-commit/group-commit.ts';
 import type { Store } from '../../../../src/ledger/store.ts';
+import { StoreError } from '../../../../src/storage/errors.ts';
 import { settleRequest } from '../../../contract/fixtures.ts';
 
 function total(counts: readonly number[]): number {

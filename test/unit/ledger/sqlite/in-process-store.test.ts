@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, mock, type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { StoreError, StoreLockedError } from '../../../../src/ledger/errors.ts';
 import { GroupCommit } from '../../../../src/ledger/group-commit/group-commit.ts';
 import { createLedger, createLedgerOn, type OwnedLedger } from '../../../../src/ledger/ledger.ts';
 import { recoverAll, startMaintenance } from '../../../../src/ledger/maintenance.ts';
@@ -14,6 +13,7 @@ import type { Operation, OperationName, OperationOf, Outcome } from '../../../..
 import { openSyncStore } from '../../../../src/ledger/sqlite/engine.ts';
 import { type InProcessStoreOptions, openInProcessStore } from '../../../../src/ledger/sqlite/in-process-store.ts';
 import { type LogFile, openLogFile } from '../../../../src/ledger/sqlite/wal-file.ts';
+import { StoreError, StoreLockedError } from '../../../../src/storage/errors.ts';
 import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from '../../../contract/fixtures.ts';
 import { emptyStore } from '../../../support/empty-store.ts';
 import { pending } from '../../../support/pending.ts';

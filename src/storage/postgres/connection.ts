@@ -5,7 +5,7 @@
 import { Socket } from 'node:net';
 import { Client, type QueryConfig } from 'pg';
 import { connectTimeoutMs } from '../../core/database-url.ts';
-import type { Row } from '../../storage/columns.ts';
+import type { Row } from '../columns.ts';
 import { StoreError } from '../errors.ts';
 import { leavesConnection } from './error-mapping.ts';
 
@@ -16,6 +16,12 @@ export interface ConnectionOptions {
   /** The server ends a statement after this long; this side gives up a little later. */
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
+  /** What the server shows of it. */
+  readonly name?: string;
+  /** For what is no money: a commit is not waited for. */
+  readonly commitsLate?: boolean;
+  /** It is closed when nobody has used it for so long; the next query opens another. Only where one query runs at a time. */
+  readonly idleMs?: number;
 }
 
 interface Opened {
@@ -25,6 +31,8 @@ interface Opened {
 
 /** What an answer may need on its way, beyond the server's own time-out; not more than that one. */
 const ANSWER_MARGIN_MS = 3_000;
+/** An acknowledged commit must survive a crash of the server, whatever its default says. */
+const SAFE_COMMITS = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 2_000;
 
@@ -37,6 +45,7 @@ export class Connection {
   #transactions: Promise<unknown> = Promise.resolve();
   #failures = 0;
   #retryAtMs = 0;
+  #idle: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: ConnectionOptions) {
@@ -76,6 +85,7 @@ export class Connection {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#transactions;
+    clearTimeout(this.#idle);
     const opened = this.#opened;
     this.#opened = null;
     if (opened === null) {
@@ -84,9 +94,7 @@ export class Connection {
       await this.#opening?.catch(() => undefined);
       return;
     }
-    const timer = setTimeout(() => opened.socket.destroy(), ANSWER_MARGIN_MS);
-    await opened.client.end().catch(() => undefined);
-    clearTimeout(timer);
+    await end(opened);
   }
 
   /** At once: what is under way fails, and whatever the server still has to say is never read. */
@@ -114,6 +122,7 @@ export class Connection {
       opened.socket.destroy();
     };
     const timer = limitMs === null ? undefined : setTimeout(giveUp, limitMs);
+    clearTimeout(this.#idle);
     try {
       const config: QueryConfig = { text, values: [...values] };
       if (name !== undefined) config.name = name;
@@ -125,7 +134,15 @@ export class Connection {
       throw error;
     } finally {
       clearTimeout(timer);
+      const { idleMs } = this.#options;
+      if (idleMs !== undefined) this.#idle = setTimeout(() => this.#leave(opened), idleMs).unref();
     }
+  }
+
+  #leave(opened: Opened): void {
+    if (this.#opened !== opened) return;
+    this.#opened = null;
+    void end(opened);
   }
 
   /** Whoever waits for it longer than for an answer gives up; it goes on being made, for those who come later. */
@@ -161,7 +178,7 @@ export class Connection {
     this.#socket = socket;
     const client = new Client({
       connectionString: this.#options.url,
-      application_name: 'model-gateway',
+      application_name: this.#options.name ?? 'model-gateway',
       connectionTimeoutMillis: connectTimeoutMs(this.#options.url) ?? 0,
       keepAlive: true,
       stream: () => socket,
@@ -184,18 +201,23 @@ export class Connection {
   }
 
   #settings(): string {
-    const { statementTimeoutMs, lockTimeoutMs } = this.#options;
+    const { statementTimeoutMs, lockTimeoutMs, commitsLate = false } = this.#options;
     return `
       SET statement_timeout = ${statementTimeoutMs};
       SET lock_timeout = ${lockTimeoutMs};
       SET idle_in_transaction_session_timeout = ${statementTimeoutMs};
       SET jit = off;
-      -- An acknowledged commit must survive a crash of the server, whatever its default says.
-      SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+      ${commitsLate ? 'SET synchronous_commit = off' : SAFE_COMMITS}`;
   }
 
   #giveUp(opened: Opened): void {
     if (this.#opened === opened) this.#opened = null;
     opened.socket.destroy();
   }
+}
+
+async function end({ client, socket }: Opened): Promise<void> {
+  const timer = setTimeout(() => socket.destroy(), ANSWER_MARGIN_MS);
+  await client.end().catch(() => undefined);
+  clearTimeout(timer);
 }
