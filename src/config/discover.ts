@@ -116,7 +116,7 @@ export function pricedModelNames(
   const { dataProvider } = booksOf(provider);
   const listed = [...(lists.get(listKey(provider))?.models ?? [])].filter(([, { pricing }]) => pricing !== null);
   const names = [
-    ...(host === undefined ? [] : knownTextModels(host.priceBook, now).map(({ upstreamModel }) => upstreamModel)),
+    ...(host === undefined ? [] : knownTextModels(host.priceBook, now)),
     // What is published of a host says nothing of a server that only speaks like it.
     ...(dataProvider === null || host === undefined ? [] : shippedPricedModels(dataProvider)),
     ...listed.map(([id]) => id),

@@ -75,12 +75,16 @@ export interface KnownHost {
   /** Those of them that it serves in the responses format alone. */
   readonly responsesOnly?: RegExp;
   /** Its model list, where that has prices or is not at the usual address. */
-  readonly modelList?: {
-    readonly url?: string;
-    /** The header that carries the key there. */
-    readonly keyHeader?: string;
-    readonly prices?: ListPrices;
-  };
+  readonly modelList?: ModelListRequest;
+}
+
+/** How a list is asked for, where that differs from `GET` of the models path with the usual credentials. */
+export interface ModelListRequest {
+  readonly url?: string;
+  /** The header that carries the key there. */
+  readonly keyHeader?: string;
+  /** Absent: its prices are not read. */
+  readonly prices?: ListPrices;
 }
 
 /** It offers chat completions, and serves whatever the price book lists for it. */
