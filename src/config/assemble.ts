@@ -70,7 +70,7 @@ export function assembleProvider(
   };
 }
 
-export interface ModelParts {
+interface ModelParts {
   readonly id: string;
   readonly provider: string;
   readonly targets: readonly Target[];

@@ -42,7 +42,7 @@ interface ModelOptions extends FactsContext {
   readonly publishedNames?: boolean;
 }
 
-export interface CatalogOptions extends ModelOptions {
+interface CatalogOptions extends ModelOptions {
   /** By provider, for those that are called through a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
   /** How each provider of the file is reached. */

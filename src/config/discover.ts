@@ -15,7 +15,7 @@ import { type Environment, SettingError } from './settings.ts';
 /** The models that `GET {baseUrl}/models` lists, or null when nothing useful answers in time. */
 export type Probe = (baseUrl: string) => Promise<ListedModels | null>;
 
-export interface DiscoveryOptions extends FactsContext {
+interface DiscoveryOptions extends FactsContext {
   readonly env: Environment;
   readonly secrets: Secrets;
   /** Null: do not look for local servers. */

@@ -11,7 +11,7 @@ import type { UsdPricing } from './pricing.ts';
 import { withMakersClasses } from './resold-pricing.ts';
 
 /** A figure with its source. */
-export interface Figure<Value> {
+interface Figure<Value> {
   readonly value: Value;
   readonly source: Source;
 }

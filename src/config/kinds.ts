@@ -3,7 +3,7 @@ import type { Format } from '../core/endpoints.ts';
 import type { Provider, ProviderKind } from '../core/provider.ts';
 import type { ListPrices } from './model-list.ts';
 
-export interface Kind {
+interface Kind {
   /** The formats that a provider of this kind can be configured with. */
   readonly formats: readonly Format[];
   /** The formats where neither the file nor the host table names any. */

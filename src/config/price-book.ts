@@ -13,7 +13,7 @@ function book(): Book {
   return opened;
 }
 
-export interface KnownModel {
+interface KnownModel {
   readonly name: string | undefined;
   readonly contextWindow: number | null;
   /** Null: no price, or one that counts something other than text tokens. */

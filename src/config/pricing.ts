@@ -27,7 +27,7 @@ export interface UsdModifiers {
   readonly hostedTools: Readonly<Record<string, UsdToolPrice>>;
 }
 
-export interface UsdToolPrice {
+interface UsdToolPrice {
   readonly usdPer1000Calls: number;
   readonly maxCalls: number;
   /** USD per million tokens of the tool's own. */

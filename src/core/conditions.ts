@@ -180,7 +180,7 @@ export function conditionRow(condition: Condition): ConditionRow {
   return CONDITIONS[condition];
 }
 
-export interface GatewayErrorDetails {
+interface GatewayErrorDetails {
   readonly message?: string | undefined;
   /** What may be kept of the message where it has words of a provider, which can quote the conversation. */
   readonly kept?: string | undefined;

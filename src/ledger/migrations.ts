@@ -13,7 +13,7 @@ import { StoreVersionError } from './errors.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
 
-export interface Migration {
+interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;

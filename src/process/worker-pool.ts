@@ -11,7 +11,7 @@ import { worstOf } from './inspect.ts';
 import type { CatalogNames, Serving } from './serve.ts';
 import { type WorkerInput, type WorkerListener, WorkerProcess } from './worker-process.ts';
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   readonly log: Log;
   /** A worker has taken a changed configuration into use. */
   onReload(): void;

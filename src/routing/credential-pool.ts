@@ -4,7 +4,7 @@ import type { Provider } from '../core/provider.ts';
 import { rendezvousScore } from './rendezvous.ts';
 import { COOL_DOWN_MAX_MS } from './target-health.ts';
 
-export type CredentialOwner = Pick<Provider, 'name' | 'apiKeys'>;
+type CredentialOwner = Pick<Provider, 'name' | 'apiKeys'>;
 
 /** Stands for the credential of a provider that needs none, so that it can cool down too. */
 const NO_KEY = '';

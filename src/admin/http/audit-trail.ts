@@ -3,11 +3,11 @@ import type { AuditRecord, Caller } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
 
 /** Where an entry goes. */
-export interface AuditTrailSink {
+interface AuditTrailSink {
   record(record: Omit<AuditRecord, 'atMs'>): Promise<void>;
 }
 
-export interface AuditTrailOptions {
+interface AuditTrailOptions {
   readonly sink: AuditTrailSink;
   readonly caller: Caller;
   /** The trail could not be written. What was done is done: whoever is told has to tell somebody. */
@@ -15,7 +15,7 @@ export interface AuditTrailOptions {
   onRecorded(): void;
 }
 
-export interface Change<T> {
+interface Change<T> {
   /** What is done, as `key.create`. */
   readonly action: string;
   /** The id of what it is done to; null where it is still to be made. */

@@ -74,12 +74,12 @@ export function wrongCorrection(payer: PayerTotals, promotional: bigint, amountN
     : null;
 }
 
-export interface RefundedCharge {
+interface RefundedCharge {
   readonly charged: bigint;
   readonly refunded: bigint;
 }
 
-export type RefundDecision =
+type RefundDecision =
   | { readonly kind: 'refund'; readonly amount: bigint }
   | { readonly kind: 'refused'; readonly reason: string };
 

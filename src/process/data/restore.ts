@@ -22,7 +22,7 @@ import { explained, OPERATORS_PART, OPERATORS_TABLE, secretFingerprint, syncFile
 import { lockOf } from './folder-lock.ts';
 import { type BackupKey, isSealed, unseal } from './seal.ts';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly settings: Settings;
   readonly key: BackupKey;
   /** A path, or `-` for standard input. */
@@ -31,7 +31,7 @@ export interface RestoreOptions {
   readonly replace: boolean;
 }
 
-export interface RestoreReport {
+interface RestoreReport {
   readonly dataDir: string;
   readonly takenAt: string | null;
   readonly audit: AuditReport;

@@ -27,7 +27,7 @@ const Tool = Type.Object(
   },
 );
 
-export const ChatMessage = Type.Object({
+const ChatMessage = Type.Object({
   role: Type.Enum(['developer', 'system', 'user', 'assistant', 'tool']),
   content: Type.Optional(Type.Union([Type.String(), Type.Array(AnyObject), Type.Null()])),
   name: Type.Optional(Type.String()),
@@ -57,7 +57,7 @@ export const ChatRequest = Type.Object({
 });
 export type ChatRequest = Static<typeof ChatRequest>;
 
-export const ChatUsage = Type.Object({
+const ChatUsage = Type.Object({
   prompt_tokens: TokenCount,
   completion_tokens: TokenCount,
   total_tokens: TokenCount,

@@ -3,15 +3,15 @@ import type { Static, TSchema } from 'typebox';
 import { Type } from '../../lib/schema-builder.ts';
 import { AnyObject, ModelId, Stream, TokenCount, ToolName } from '../schema/parts.ts';
 
-export const TypedObject = Type.Object({ type: Type.String() });
+const TypedObject = Type.Object({ type: Type.String() });
 
-export const Content = Type.Union([Type.String(), Type.Array(TypedObject)]);
+const Content = Type.Union([Type.String(), Type.Array(TypedObject)]);
 
 function inputMessage<Role extends TSchema>(role: Role) {
   return Type.Object({ role, content: Content });
 }
 
-export const InputMessage = inputMessage(Type.Enum(['user', 'assistant']));
+const InputMessage = inputMessage(Type.Enum(['user', 'assistant']));
 
 /** An input message as a native client that opts into extensions (`anthropic-beta`) may send it. */
 const ExtendedInputMessage = inputMessage(Type.Enum(['user', 'assistant', 'system']));
@@ -49,7 +49,7 @@ export const MessageRequest = messageRequest(InputMessage);
 export type MessageRequest = Static<typeof MessageRequest>;
 export const ExtendedMessageRequest = messageRequest(ExtendedInputMessage);
 
-export const MessageUsage = Type.Object({ input_tokens: TokenCount, output_tokens: TokenCount });
+const MessageUsage = Type.Object({ input_tokens: TokenCount, output_tokens: TokenCount });
 
 export const MessageResponse = Type.Object({
   id: Type.String(),

@@ -16,7 +16,7 @@ import type {
 } from './turn.ts';
 
 /** A custom tool as a function: its free text is the one argument. */
-export const CUSTOM_SCHEMA = {
+const CUSTOM_SCHEMA = {
   type: 'object',
   properties: { input: { type: 'string', description: 'The input of the tool, as free text.' } },
   required: ['input'],
