@@ -14,7 +14,6 @@ export const TIMEOUTS = section({
   total: seconds('totalMs', 'A whole unstreamed exchange.', 600),
 });
 export type Timeouts = Values<typeof TIMEOUTS>;
-export const DEFAULT_TIMEOUTS = TIMEOUTS.read();
 
 export const PROVIDER_SWITCHES = section({
   store_responses: flag(

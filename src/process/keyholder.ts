@@ -12,7 +12,7 @@ import { LateRequestLogReader } from './request-log.ts';
 
 const REQUESTS_SHOWN = 50;
 
-interface OpenedPage extends Pages {
+export interface OpenedPage extends Pages {
   close(): Promise<void>;
 }
 

@@ -19,7 +19,7 @@ const NANOS = 1_000_000_000;
 /** How often the event loop is looked at; what is measured is the time between two looks. */
 const LOOK_MS = 20;
 
-interface ServingParts {
+export interface ServingParts {
   readonly catalog: Catalog;
   readonly routing: RoutingState;
   readonly inFlight: Pick<InFlight, 'running'>;

@@ -2,7 +2,7 @@
 import { amount, isNull, type Row, text } from '../../storage/columns.ts';
 
 /** Totals that the account keeps, or the same totals from the rows that they sum up. */
-interface AuditedTotals {
+export interface AuditedTotals {
   readonly purchased: bigint;
   readonly used: bigint;
   readonly reserved: bigint;
@@ -11,7 +11,7 @@ interface AuditedTotals {
   readonly inDay: bigint;
 }
 
-interface AuditedKey {
+export interface AuditedKey {
   readonly keyId: string;
   readonly credit: boolean;
   /** Whether an account pays for it. */

@@ -31,7 +31,7 @@ const REQUIRED = [
   'top_p',
 ] as const;
 
-interface Repair {
+export interface Repair {
   /** The whole answer with every field; null where it has them already, or is not an answer. */
   complete(answer: JsonObject, outputLimit: number | null): WholeAnswer | null;
   /** Reads and rewrites answers; only called when that is needed. */

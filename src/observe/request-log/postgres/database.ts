@@ -4,7 +4,7 @@ import { connectTimeoutMs } from '../../../core/database-url.ts';
 import { DAY_MS } from '../../../core/time.ts';
 import { ADVISORY_LOCKS } from '../../../storage/advisory-locks.ts';
 
-type Row = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
 
 export interface Partition {
