@@ -312,7 +312,7 @@ describe('certificates and HTTP/2', () => {
     const key = await gateway.tokenKey();
     assert.equal((await ask(key, 'chat')).status, 200);
     await writeFile(folder.file('ca.pem'), 'noise');
-    const line = await log.until(/was not taken/);
+    const line = await log.until(/the new configuration is invalid/);
     assert.match(line, /providers\.one\.ca: \S*ca\.pem has no certificate in PEM format/);
     assert.equal((await ask(key, 'chat')).status, 200);
     await writeFile(folder.file('ca.pem'), next.cert);
