@@ -23,21 +23,21 @@ import {
 } from './port.ts';
 import { newSecret, sameText, seal, secretDigest, unseal } from './secrets.ts';
 
-const SIGN_IN_MS = 15 * 60_000;
+export const SIGN_IN_MS = 15 * 60_000;
 export const SESSION_MS = 12 * HOUR_MS;
-const REPLY_KEEP_MS = DAY_MS;
+export const REPLY_KEEP_MS = DAY_MS;
 /** So long after their end, tokens are still listed. */
 const ENDED_KEEP_MS = 30 * DAY_MS;
 const PRUNE_INTERVAL_MS = HOUR_MS;
 
-interface OperatorsOptions {
+export interface OperatorsOptions {
   /** Opened when it is first needed: most starts never need it. */
   openStore(): Promise<OperatorStore>;
   readonly installationSecret: string;
   readonly clock: Clock;
 }
 
-interface Session {
+export interface Session {
   readonly actor: Actor;
   readonly expiresAtMs: number;
 }
@@ -48,19 +48,19 @@ export interface IssuedSecret {
   readonly credential: Credential;
 }
 
-interface NewOperator {
+export interface NewOperator {
   readonly name: string;
   readonly role: Role;
   readonly accountId: string | null;
 }
 
-interface StoredReply {
+export interface StoredReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-type ReplayOutcome =
+export type ReplayOutcome =
   | Exclude<ClaimOutcome, { kind: 'replay' }>
   | { readonly kind: 'replay'; readonly reply: StoredReply };
 
@@ -297,7 +297,7 @@ export class Operators {
   }
 }
 
-function actorOf({ id, name, role, accountId }: Operator, via: ActorVia): Actor {
+export function actorOf({ id, name, role, accountId }: Operator, via: ActorVia): Actor {
   return { id, name, role, accountId, via };
 }
 

@@ -11,7 +11,7 @@ import type { OperationRunner } from '../ledger/store.ts';
 const LOCK_WAIT_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
 
-interface OpenedStore {
+export interface OpenedStore {
   readonly operations: OperationRunner;
   readonly installationSecret: string;
   /** Whether it falls to this process to make the first keys, where there are none. */

@@ -3,7 +3,7 @@ import { certificateStage, type OwnCertificate } from '../core/certificate.ts';
 import type { Log } from '../core/log.ts';
 import { DAY_MS } from '../core/time.ts';
 
-function logCertificates(certificates: readonly OwnCertificate[], nowMs: number, log: Log): void {
+export function logCertificates(certificates: readonly OwnCertificate[], nowMs: number, log: Log): void {
   for (const { listener, endsAtMs } of certificates) {
     const stage = certificateStage(endsAtMs, nowMs);
     const fields = { listener, expiresAt: new Date(endsAtMs).toISOString() };

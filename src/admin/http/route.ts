@@ -16,7 +16,7 @@ import type { View } from './view.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** Method and path, as a request line has them. */
-type RequestLine = `${Method} /${string}`;
+export type RequestLine = `${Method} /${string}`;
 
 /** The names of the parameters in a path. */
 export type ParametersOf<Path extends string> = Path extends `${infer First}/${infer Rest}`
@@ -39,7 +39,7 @@ interface Exchange {
   readonly reply: FastifyReply;
 }
 
-interface Route<
+export interface Route<
   At extends RequestLine = RequestLine,
   Query extends TSchema = ObjectSchema,
   Body extends TSchema = ObjectSchema,
@@ -80,7 +80,7 @@ export function route<
 }
 
 /** Any row, with whatever schemas. */
-type AnyRoute = Omit<Route, 'handle'> & {
+export type AnyRoute = Omit<Route, 'handle'> & {
   handle(admin: AdminService, given: never, exchange: Exchange): Promise<unknown>;
 };
 

@@ -56,7 +56,7 @@ export interface Books extends Reading {
 export const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 export const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
 
-interface Refused {
+export interface Refused {
   readonly kind: 'refused';
   readonly reason: string;
 }

@@ -5,7 +5,10 @@ import { chainOf, linkFrom, PRUNED_RESPONSES_MAX } from '../rules/stored-respons
 import type { Connection } from './connection.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 
-type ResponseOperation = Extract<Operation, { op: 'getResponse' | 'findChain' | 'findItems' | 'deleteResponse' }>;
+export type ResponseOperation = Extract<
+  Operation,
+  { op: 'getResponse' | 'findChain' | 'findItems' | 'deleteResponse' }
+>;
 
 const OPERATIONS: ReadonlySet<Operation['op']> = new Set<ResponseOperation['op']>([
   'getResponse',

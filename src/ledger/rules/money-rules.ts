@@ -74,12 +74,12 @@ export function wrongCorrection(payer: PayerTotals, promotional: bigint, amountN
     : null;
 }
 
-interface RefundedCharge {
+export interface RefundedCharge {
   readonly charged: bigint;
   readonly refunded: bigint;
 }
 
-type RefundDecision =
+export type RefundDecision =
   | { readonly kind: 'refund'; readonly amount: bigint }
   | { readonly kind: 'refused'; readonly reason: string };
 
