@@ -24,7 +24,7 @@ export type CallOf<Name extends OperationName> = {
 type PagedName = 'listKeys' | 'listAccounts';
 type ItemOf<Name extends PagedName> = AnswerOf<Name>['data'][number];
 
-export interface HttpCall {
+interface HttpCall {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export interface HttpCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface HttpAnswer {
+interface HttpAnswer {
   readonly status: number;
   readonly text: string;
 }

@@ -38,7 +38,7 @@ export function requirePrivateFolder(path: string, dataDir: string): void {
   );
 }
 
-export interface SocketListener {
+interface SocketListener {
   readonly path: string;
   /** Stops listening and removes the socket, unless another process has put its own there. */
   close(): Promise<void>;

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import type { AlertType } from '../core/alert-types.ts';
 
 /** Percents of a balance, cap or budget; of several that are reached at once, the highest is told. */
-export const LEVELS = [50, 80, 95, 100] as const;
-export type Level = (typeof LEVELS)[number];
+const LEVELS = [50, 80, 95, 100] as const;
+type Level = (typeof LEVELS)[number];
 
 export interface Alert {
   /** The same for the same event, whoever notices it, and however often. */

@@ -4,7 +4,7 @@ import { request } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import { type Address, checkedAddress, type Resolve } from './address.ts';
 
-export interface WebhookCall {
+interface WebhookCall {
   readonly url: string;
   readonly secret: string;
   /** The same for every attempt, so that the receiver can tell a repeat. */

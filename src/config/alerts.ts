@@ -64,17 +64,12 @@ export const AlertsSchema = Type.Optional(
   ),
 );
 
-export interface ReadAlerts {
-  readonly policy: AlertPolicy | null;
-  readonly problems: readonly Problem[];
-}
-
 export function readAlerts(
   file: Static<typeof AlertsSchema> | undefined,
   { env, secrets, allowExec }: { readonly env: Environment; readonly secrets: Secrets; readonly allowExec: boolean },
-): ReadAlerts {
-  if (file === undefined) return { policy: null, problems: [] };
-  const problems: Problem[] = [];
+  problems: Problem[],
+): AlertPolicy | null {
+  if (file === undefined) return null;
   const webhooks: ConfiguredWebhook[] = [];
   for (const [index, { name, url, secret, types }] of (file.webhooks ?? []).entries()) {
     const path = joinPath('alerts.webhooks', index);
@@ -95,12 +90,11 @@ export function readAlerts(
   if (ca !== null && 'value' in ca && !ca.value.includes('-----BEGIN CERTIFICATE-----')) {
     problems.push({ path: 'alerts.ca', message: `${file.ca} has no certificate in PEM format` });
   }
-  const policy: AlertPolicy = {
+  return {
     webhooks,
     command: file.command ?? null,
     commandPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     ...ALERT_SWITCHES.read(file),
     ca: ca !== null && 'value' in ca ? ca.value : null,
   };
-  return { policy, problems };
 }

@@ -5,7 +5,6 @@ import {
   LISTING,
   type Model,
   type ModelOrigin,
-  type ModelSources,
   OUTPUT,
   type Target,
 } from '../core/model.ts';
@@ -70,15 +69,10 @@ export function assembleProvider(
   };
 }
 
-export interface ModelParts {
-  readonly id: string;
-  readonly provider: string;
+interface ModelParts extends Pick<Model, 'id' | 'provider' | 'contextWindow' | 'maxOutputTokens' | 'sources'> {
   readonly targets: readonly Target[];
   readonly usd: UsdPricing;
   readonly usdPerCredit: number;
-  readonly contextWindow: number | null;
-  readonly maxOutputTokens: number;
-  readonly sources: ModelSources;
   /** By the name of the provider. */
   readonly modifiers?: Readonly<Record<string, UsdModifiers>> | undefined;
   readonly markup?: number | undefined;

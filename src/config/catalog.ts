@@ -29,23 +29,27 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
 ]);
 
-export interface FileCatalog {
+/** What clients can ask for, and where it is served. */
+export interface CatalogEntries {
   readonly providers: readonly Provider[];
   readonly models: readonly Model[];
-  readonly problems: readonly Problem[];
 }
 
-export interface CatalogOptions extends FactsContext {
+interface ModelOptions extends FactsContext {
   readonly usdPerCredit: number;
   readonly weighted: boolean;
+  /** Whether a model without a name for people has the published one. */
+  readonly publishedNames?: boolean;
+}
+
+interface CatalogOptions extends ModelOptions {
   /** By provider, for those that are called through a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
   /** How each provider of the file is reached. */
   readonly networks: ReadonlyMap<string, Network>;
 }
 
-export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCatalog {
-  const problems: Problem[] = [];
+export function buildCatalog(file: FileConfig, options: CatalogOptions, problems: Problem[]): CatalogEntries {
   const providers = new Map<string, Provider>();
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const found = providerProblems(name, provider);
@@ -56,9 +60,7 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
   }
   const declared = new Set(Object.keys(file.providers ?? {}));
   const models: Model[] = [];
-  const expanded = expandModels(file.models ?? [], providers, options);
-  problems.push(...expanded.problems);
-  for (const { path, model, origin } of expanded.models) {
+  for (const { path, model, origin } of expandModels(file.models ?? [], providers, options, problems)) {
     const found = modelProblems(path, model, declared, providers);
     if (found.length > 0) problems.push(...found);
     // A model of a refused provider is checked once that provider is corrected.
@@ -73,7 +75,7 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions): FileCat
       else problems.push(unpriced);
     }
   }
-  return { providers: [...providers.values()], models, problems };
+  return { providers: [...providers.values()], models };
 }
 
 function providerProblems(name: string, provider: FileProvider): Problem[] {
@@ -169,11 +171,11 @@ function targetsOf(model: FileModel): readonly FileTarget[] {
   return model.targets ?? (model.provider === undefined ? [] : [{ provider: model.provider }]);
 }
 
-function buildModel(
+export function buildModel(
   { path, model, origin }: ExpandedModel,
   file: FileConfig,
   providers: ReadonlyMap<string, Provider>,
-  options: CatalogOptions,
+  options: ModelOptions,
 ): Model | Problem {
   const listed = targetsOf(model);
   const provider = model.provider ?? listed[0]?.provider ?? '';
@@ -204,6 +206,7 @@ function buildModel(
     }
     modifiers[name] = found.modifiers;
   }
+  const displayName = options.publishedNames === true ? facts[0]?.displayName : undefined;
   return assembleModel({
     id: model.id,
     provider,
@@ -219,7 +222,7 @@ function buildModel(
       contextWindow: model.context_window === undefined ? (window?.source ?? UNKNOWN) : CONFIGURED,
       maxOutputTokens: model.max_output_tokens === undefined ? limit.source : CONFIGURED,
     },
-    file: model,
+    file: displayName === undefined ? model : { display_name: displayName, ...model },
     origin,
   });
 }

@@ -1,28 +1,21 @@
 /** Providers without a config file: those whose usual variable is set, and model servers on this machine. */
-import type { Format } from '../core/endpoints.ts';
 import type { Model } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { assembleModel, assembleProvider } from './assemble.ts';
-import { booksOf, commonOutputLimit, type FactsContext, factsOf, listedSource, UNKNOWN } from './facts.ts';
+import { buildModel, type CatalogEntries } from './catalog.ts';
+import { commonOutputLimit, type FactsContext, listedSource, pricedModelNames, UNKNOWN } from './facts.ts';
 import { KNOWN_HOSTS, type KnownHost, LOCAL_SERVERS } from './kinds.ts';
-import { shippedPricedModels } from './model-data.ts';
 import { type ListedModels, readModelList } from './model-list.ts';
-import { listKey } from './model-lists.ts';
+import { targetAt } from './model-patterns.ts';
 import { usualNetwork } from './network.ts';
-import { isTextModelName, knownTextModels } from './price-book.ts';
-import { priceModifiers } from './price-modifiers.ts';
+import { isTextModelName } from './price-book.ts';
 import type { Secrets } from './secrets.ts';
 import { type Environment, SettingError } from './settings.ts';
 
 /** The models that `GET {baseUrl}/models` lists, or null when nothing useful answers in time. */
 export type Probe = (baseUrl: string) => Promise<ListedModels | null>;
 
-export interface Discovery {
-  readonly providers: readonly Provider[];
-  readonly models: readonly Model[];
-}
-
-export interface DiscoveryOptions extends FactsContext {
+interface DiscoveryOptions extends FactsContext {
   readonly env: Environment;
   readonly secrets: Secrets;
   /** Null: do not look for local servers. */
@@ -36,7 +29,7 @@ const PROBE_TIMEOUT_MS = 300;
 /** Of a server on this machine; a longer list is of something else. */
 const PROBE_BYTES_MAX = 4 * 1024 * 1024;
 
-export async function discover(options: DiscoveryOptions): Promise<Discovery> {
+export async function discover(options: DiscoveryOptions): Promise<CatalogEntries> {
   const providers: Provider[] = [];
   const models: Model[] = [];
   for (const host of KNOWN_HOSTS) {
@@ -70,62 +63,14 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
 
 /** Every text model with a price that the price book, the shipped data or the provider's own list has. */
 function hostModels(host: KnownHost, provider: Provider, options: DiscoveryOptions): Model[] {
+  const providers = new Map([[host.name, provider]]);
+  const context = { ...options, weighted: false, publishedNames: true };
   return pricedModelNames(host, provider, options).flatMap((upstreamModel) => {
-    const facts = factsOf(provider, upstreamModel, options);
-    if (facts.pricing === null) return [];
-    const contextWindow = facts.contextWindow?.value ?? null;
-    const limit = commonOutputLimit([facts], contextWindow);
-    return assembleModel({
-      id: `${host.name}/${upstreamModel.replace(/^accounts\/fireworks\/(models|routers)\//, '')}`,
-      file: facts.displayName === undefined ? {} : { display_name: facts.displayName },
-      provider: host.name,
-      contextWindow,
-      maxOutputTokens: limit.value,
-      sources: {
-        pricing: facts.pricing.source,
-        contextWindow: facts.contextWindow?.source ?? UNKNOWN,
-        maxOutputTokens: limit.source,
-      },
-      targets: formatsOf(host, upstreamModel).map((format) => ({
-        provider: host.name,
-        upstreamModel,
-        format,
-        weight: 1,
-      })),
-      usd: facts.pricing.value,
-      usdPerCredit: options.usdPerCredit,
-      modifiers: {
-        [host.name]: priceModifiers({
-          priceBook: facts.priceBook,
-          upstreamModel,
-          bookTools: facts.hostedTools,
-          provider: undefined,
-          model: undefined,
-        }).modifiers,
-      },
-    });
+    const id = `${host.name}/${upstreamModel.replace(/^accounts\/fireworks\/(models|routers)\//, '')}`;
+    const model = { id, targets: [targetAt(host.name, host, upstreamModel)] };
+    const built = buildModel({ path: id, model, origin: null }, {}, providers, context);
+    return 'message' in built ? [] : [built];
   });
-}
-
-/** Every text model of the provider whose price is known, by the names that the provider has for them. */
-export function pricedModelNames(
-  host: KnownHost | undefined,
-  provider: Provider,
-  { now, lists }: FactsContext,
-): readonly string[] {
-  const { dataProvider } = booksOf(provider);
-  const listed = [...(lists.get(listKey(provider))?.models ?? [])].filter(([, { pricing }]) => pricing !== null);
-  const names = [
-    ...(host === undefined ? [] : knownTextModels(host.priceBook, now).map(({ upstreamModel }) => upstreamModel)),
-    // What is published of a host says nothing of a server that only speaks like it.
-    ...(dataProvider === null || host === undefined ? [] : shippedPricedModels(dataProvider)),
-    ...listed.map(([id]) => id),
-  ];
-  return [...new Set(names)].filter((name) => isTextModelName(name) && host?.serves.test(name) !== false);
-}
-
-function formatsOf(host: KnownHost, upstreamModel: string): readonly Format[] {
-  return host.responsesOnly?.test(upstreamModel) === true ? ['responses'] : host.formats;
 }
 
 function localModels(provider: string, listed: ListedModels, { usdPerCredit, now }: DiscoveryOptions): Model[] {

@@ -11,7 +11,7 @@ const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g;
 const NAME = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
 const SOURCE = /^(file|exec):(?!-)(.+)$/s;
 
-export interface Expansion {
+interface Expansion {
   readonly value: unknown;
   readonly problems: readonly Problem[];
 }

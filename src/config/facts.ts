@@ -2,16 +2,16 @@
 import type { Source } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { isoDay } from '../core/time.ts';
-import { KINDS } from './kinds.ts';
-import { dataProviderFor, priceBookSource, shippedLimits, shippedModel } from './model-data.ts';
+import { KINDS, type KnownHost } from './kinds.ts';
+import { dataProviderFor, priceBookSource, shippedLimits, shippedModel, shippedPricedModels } from './model-data.ts';
 import type { ListedModel } from './model-list.ts';
 import { listKey, type ModelLists } from './model-lists.ts';
-import { knownModel, priceBookFor } from './price-book.ts';
+import { isTextModelName, knownModel, knownTextModels, priceBookFor } from './price-book.ts';
 import type { UsdPricing } from './pricing.ts';
 import { withMakersClasses } from './resold-pricing.ts';
 
 /** A figure with its source. */
-export interface Figure<Value> {
+interface Figure<Value> {
   readonly value: Value;
   readonly source: Source;
 }
@@ -100,6 +100,23 @@ export function booksOf(provider: Provider): {
   // An address that only the data knows is not one of the kind's namesake.
   const priceBook = found ?? (data === undefined ? KINDS[provider.kind].priceBook : null);
   return { priceBook, dataProvider: data ?? priceBook };
+}
+
+/** Every text model of the provider whose price is known, by the names that the provider has for them. */
+export function pricedModelNames(
+  host: KnownHost | undefined,
+  provider: Provider,
+  { now, lists }: FactsContext,
+): readonly string[] {
+  const { dataProvider } = booksOf(provider);
+  const listed = [...(lists.get(listKey(provider))?.models ?? [])].filter(([, { pricing }]) => pricing !== null);
+  const names = [
+    ...(host === undefined ? [] : knownTextModels(host.priceBook, now)),
+    // What is published of a host says nothing of a server that only speaks like it.
+    ...(dataProvider === null || host === undefined ? [] : shippedPricedModels(dataProvider)),
+    ...listed.map(([id]) => id),
+  ];
+  return [...new Set(names)].filter((name) => isTextModelName(name) && host?.serves.test(name) !== false);
 }
 
 /** A package is named after the provider that it speaks to, whatever the file calls it. */

@@ -5,6 +5,7 @@ import { describeErrors, readablePath, type TypeNames } from '../lib/schema-erro
 import { expandReferences } from './expand.ts';
 import { didYouMean } from './nearest-name.ts';
 import { configError, type Problem } from './problem.ts';
+import { insteadOfKey } from './removed.ts';
 import { FILE_BYTES_MAX, type FileConfig, FileSchema } from './schema.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -92,14 +93,9 @@ function messageOf(error: ErrorObject): string {
   }
 }
 
-/** Keys of earlier releases, with what to write instead. */
-const REPLACED_KEYS: ReadonlyMap<string, string> = new Map([
-  ['service_tiers', 'multipliers: { service_tier: { priority: 1.75 } }'],
-]);
-
 function unknownKey(key: string, schema: ErrorObject['parentSchema']): string {
-  const replacement = REPLACED_KEYS.get(key);
-  if (replacement !== undefined) return `unknown key \`${key}\`: say what it costs, e.g. ${replacement}`;
+  const instead = insteadOfKey(key);
+  if (instead !== undefined) return `unknown key \`${key}\`: ${instead}`;
   const properties: unknown = schema?.properties;
   if (typeof properties === 'object' && properties !== null) {
     const known = Object.keys(properties).filter((name) => name !== '$schema');

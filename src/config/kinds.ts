@@ -3,7 +3,7 @@ import type { Format } from '../core/endpoints.ts';
 import type { Provider, ProviderKind } from '../core/provider.ts';
 import type { ListPrices } from './model-list.ts';
 
-export interface Kind {
+interface Kind {
   /** The formats that a provider of this kind can be configured with. */
   readonly formats: readonly Format[];
   /** The formats where neither the file nor the host table names any. */
@@ -75,12 +75,16 @@ export interface KnownHost {
   /** Those of them that it serves in the responses format alone. */
   readonly responsesOnly?: RegExp;
   /** Its model list, where that has prices or is not at the usual address. */
-  readonly modelList?: {
-    readonly url?: string;
-    /** The header that carries the key there. */
-    readonly keyHeader?: string;
-    readonly prices?: ListPrices;
-  };
+  readonly modelList?: ModelListRequest;
+}
+
+/** How a list is asked for, where that differs from `GET` of the models path with the usual credentials. */
+export interface ModelListRequest {
+  readonly url?: string;
+  /** The header that carries the key there. */
+  readonly keyHeader?: string;
+  /** Absent: its prices are not read. */
+  readonly prices?: ListPrices;
 }
 
 /** It offers chat completions, and serves whatever the price book lists for it. */

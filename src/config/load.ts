@@ -17,7 +17,7 @@ import type { Provider } from '../core/provider.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { readAlerts } from './alerts.ts';
-import { buildCatalog } from './catalog.ts';
+import { buildCatalog, type CatalogEntries } from './catalog.ts';
 import type { Config, Settings } from './config.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
 import { type ModelLists, NO_LISTS } from './model-lists.ts';
@@ -65,15 +65,16 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
 
   const problems: Problem[] = [];
-  let files: readonly string[] = [];
+  const files: string[] = [];
   const providers = new Map<string, Provider>();
   const models = new Map<string, Model>();
   if (sandbox) {
     for (const provider of sandboxProviders(sandboxUrl)) providers.set(provider.name, provider);
     for (const model of sandboxModels(usdPerCredit)) models.set(model.id, model);
   }
+  let found: CatalogEntries;
   if (file.providers === undefined && file.models === undefined) {
-    const found = await discover({
+    found = await discover({
       env,
       secrets,
       probe: settings.discoverLocal ? probe : null,
@@ -82,32 +83,24 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
       now,
       lists,
     });
-    for (const provider of found.providers) providers.set(provider.name, provider);
-    for (const model of found.models) models.set(model.id, model);
   } else {
-    const { factories, problems: ofPackages } = await loadPackages(file);
-    const loaded = await loadNetworks(file, env);
-    files = loaded.files;
-    const built = buildCatalog(file, {
-      usdPerCredit,
-      weighted: routing.order === 'weighted',
-      now,
-      lists,
-      factories,
-      networks: loaded.networks,
-    });
-    problems.push(...duplicates(file, providers, models), ...built.problems, ...ofPackages, ...loaded.problems);
-    for (const provider of built.providers) providers.set(provider.name, provider);
-    for (const model of built.models) models.set(model.id, model);
+    const ofConnections: Problem[] = [];
+    const factories = await loadPackages(file, ofConnections);
+    const networks = await loadNetworks(file, env, files, ofConnections);
+    const weighted = routing.order === 'weighted';
+    problems.push(...duplicates(file, providers, models));
+    found = buildCatalog(file, { usdPerCredit, weighted, now, lists, factories, networks }, problems);
+    problems.push(...ofConnections);
   }
+  for (const provider of found.providers) providers.set(provider.name, provider);
+  for (const model of found.models) models.set(model.id, model);
   const limits = LIMITS.read(file.limits);
   if (limits.headersTimeoutMs > limits.bodyTimeoutMs) {
     const message = `must not be longer than limits.body_timeout (${limits.bodyTimeoutMs / 1000})`;
     problems.push({ path: 'limits.headers_timeout', message });
   }
   const tls = settings.tls ?? file.tls ?? null;
-  const alerts = readAlerts(file.alerts, { env, secrets, allowExec: settings.allowExec });
-  problems.push(...alerts.problems);
+  const alerts = readAlerts(file.alerts, { env, secrets, allowExec: settings.allowExec }, problems);
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
     catalog: { providers, models, withDefaults: modelsWithDefaults(models) },
@@ -122,7 +115,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     streams: STREAMS.read(file.streams),
     responses: RESPONSES.read(file.responses),
     requestLog: REQUEST_LOG.read(file.request_log),
-    alerts: alerts.policy,
+    alerts,
     ...SINGLE.read(file),
     ...USAGE_RECORDS.read(file.usage),
     ...AUDIT.read(file.audit),

@@ -24,7 +24,7 @@ interface ModelData {
   readonly providers: Readonly<Record<string, Readonly<Record<string, DataRow>>>>;
 }
 
-export interface ShippedModel {
+interface ShippedModel {
   readonly contextWindow: number | null;
   readonly maxOutputTokens: number | null;
   readonly pricing: UsdPricing | null;

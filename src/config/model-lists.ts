@@ -1,8 +1,8 @@
 /** The model lists of all providers, as they are kept in the store so that every gateway on it has the same. */
 import type { Provider } from '../core/provider.ts';
 import { isObject, type JsonObject } from '../lib/json.ts';
-import { knownHostOf } from './kinds.ts';
-import type { ListedModel, ListedModels, ListPrices } from './model-list.ts';
+import { knownHostOf, type ModelListRequest } from './kinds.ts';
+import type { ListedModel, ListedModels } from './model-list.ts';
 import type { UsdPricing } from './pricing.ts';
 
 export interface ModelList {
@@ -23,22 +23,8 @@ export function listKey({ name, baseUrl }: Pick<Provider, 'name' | 'baseUrl'>): 
   return `${name} ${baseUrl}`;
 }
 
-/** How a list is asked for, where that differs from `GET` of the models path with the usual credentials. */
-export interface ListRequest {
-  /** Null: the usual address. */
-  readonly url: string | null;
-  /** The header that carries the key; null: the usual one. */
-  readonly keyHeader: string | null;
-  readonly prices: ListPrices | null;
-}
-
-export function listRequestOf({ baseUrl }: Provider): ListRequest {
-  const host = knownHostOf(baseUrl);
-  return {
-    url: host?.modelList?.url ?? null,
-    keyHeader: host?.modelList?.keyHeader ?? null,
-    prices: host?.modelList?.prices ?? null,
-  };
+export function listRequestOf({ baseUrl }: Provider): ModelListRequest {
+  return knownHostOf(baseUrl)?.modelList ?? {};
 }
 
 interface ListAddress {
@@ -50,15 +36,15 @@ interface ListAddress {
 /** The address of a provider's model list, from the usual one. */
 export function listAddress<Address extends ListAddress>(
   usual: Address,
-  request: ListRequest,
+  request: ModelListRequest,
   apiKey: string | null,
 ): Address {
   let address = usual;
-  if (request.url !== null) {
+  if (request.url !== undefined) {
     const { origin, pathname, search } = new URL(request.url);
     address = { ...address, origin, path: pathname + search };
   }
-  if (request.keyHeader !== null && apiKey !== null) {
+  if (request.keyHeader !== undefined && apiKey !== null) {
     const { authorization: _, ...headers } = address.headers;
     address = { ...address, headers: { ...headers, [request.keyHeader]: apiKey } };
   }

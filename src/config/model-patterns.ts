@@ -6,21 +6,15 @@
 import type { ModelOrigin } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { joinPath } from '../lib/schema-errors.ts';
-import { pricedModelNames } from './discover.ts';
-import type { FactsContext } from './facts.ts';
-import { knownHostOf } from './kinds.ts';
+import { type FactsContext, pricedModelNames } from './facts.ts';
+import { type KnownHost, knownHostOf } from './kinds.ts';
 import type { Problem } from './problem.ts';
-import type { FileModel } from './schema.ts';
+import type { FileModel, FileTarget } from './schema.ts';
 
 export interface ExpandedModel {
   readonly path: string;
   readonly model: FileModel;
   readonly origin: ModelOrigin | null;
-}
-
-export interface ExpandedModels {
-  readonly models: readonly ExpandedModel[];
-  readonly problems: readonly Problem[];
 }
 
 /** What belongs to one model and cannot be meant for many. */
@@ -30,10 +24,10 @@ export function expandModels(
   given: readonly FileModel[],
   providers: ReadonlyMap<string, Provider>,
   context: FactsContext,
-): ExpandedModels {
+  problems: Problem[],
+): readonly ExpandedModel[] {
   const named = given.map((model, index) => ({ path: joinPath('models', index), model }));
   const models: ExpandedModel[] = [];
-  const problems: Problem[] = [];
   // What is named by itself counts, wherever it is in the file.
   const taken = new Set(given.filter(({ id }) => !isPattern(id)).map(({ id }) => id));
   for (const { path, model } of named) {
@@ -52,7 +46,7 @@ export function expandModels(
     if ('message' in found) problems.push(found);
     else models.push(...found.filter(({ model: { id } }) => !taken.has(id)));
   }
-  return { models, problems };
+  return models;
 }
 
 function isPattern(id: string): boolean {
@@ -91,12 +85,15 @@ function ofPattern(
   if (names.length === 0) {
     return refuse('id', `\`${model.id}\` fits no model of ${name} whose price is known: name its models one by one`);
   }
-  return names.map((upstream) => {
-    const format = host?.responsesOnly?.test(upstream) === true ? { format: 'responses' as const } : {};
-    return {
-      path,
-      model: { ...model, id: `${prefix}${upstream}`, targets: [{ provider: name, model: upstream, ...format }] },
-      origin: { kind: 'pattern', of: model.id },
-    };
-  });
+  return names.map((upstream) => ({
+    path,
+    model: { ...model, id: `${prefix}${upstream}`, targets: [targetAt(name, host, upstream)] },
+    origin: { kind: 'pattern', of: model.id },
+  }));
+}
+
+/** An upstream model in the formats that its host serves it in. */
+export function targetAt(provider: string, host: KnownHost | undefined, upstream: string): FileTarget {
+  const target = { provider, model: upstream };
+  return host?.responsesOnly?.test(upstream) === true ? { ...target, format: 'responses' } : target;
 }

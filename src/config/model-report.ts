@@ -17,7 +17,7 @@ export interface ModelReportRow {
   readonly max_output_tokens: ReportedFigure<number | null>;
 }
 
-export interface ReportedFigure<Value> {
+interface ReportedFigure<Value> {
   readonly value: Value;
   /** `configured`, `listed` by the provider, `published` by others, or `assumed` because nobody says. */
   readonly source: Source['kind'];

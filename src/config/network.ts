@@ -15,28 +15,22 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 /** Where the address of a package is not known: only what the environment says of every address counts. */
 const UNKNOWN_ADDRESS = new URL('https://address-of-a-package.invalid');
 
-export interface LoadedNetworks {
-  /** By the name of the provider. */
-  readonly networks: ReadonlyMap<string, Network>;
-  /** The files that were named: what they hold may change. */
-  readonly files: readonly string[];
-  readonly problems: readonly Problem[];
-}
-
-export async function loadNetworks({ providers = {} }: FileConfig, env: Environment): Promise<LoadedNetworks> {
+/** By the name of the provider. `files` gets the files that were named: what they hold may change. */
+export async function loadNetworks(
+  { providers = {} }: FileConfig,
+  env: Environment,
+  files: string[],
+  problems: Problem[],
+): Promise<ReadonlyMap<string, Network>> {
   const networks = new Map<string, Network>();
-  const files: string[] = [];
-  const problems: Problem[] = [];
   for (const [name, provider] of Object.entries(providers)) {
     const kind = kindOf(name, provider);
     const baseUrl = kind && baseUrlOf(name, kind, provider);
     const address = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : UNKNOWN_ADDRESS;
-    const loaded = new NetworkLoader(joinPath('providers', name));
-    networks.set(name, await loaded.load(provider, address, env));
-    files.push(...loaded.files);
-    problems.push(...loaded.problems);
+    const loader = new NetworkLoader(joinPath('providers', name), files, problems);
+    networks.set(name, await loader.load(provider, address, env));
   }
-  return { networks, files, problems };
+  return networks;
 }
 
 /** Of a provider that no file names. */
@@ -46,12 +40,14 @@ export function usualNetwork(baseUrl: string, env: Environment): Network {
 }
 
 class NetworkLoader {
-  readonly files: string[] = [];
-  readonly problems: Problem[] = [];
   readonly #path: string;
+  readonly #files: string[];
+  readonly #problems: Problem[];
 
-  constructor(path: string) {
+  constructor(path: string, files: string[], problems: Problem[]) {
     this.#path = path;
+    this.#files = files;
+    this.#problems = problems;
   }
 
   async load(provider: FileProvider, address: URL, env: Environment): Promise<Network> {
@@ -103,7 +99,7 @@ class NetworkLoader {
 
   async #read(field: string, file: string | undefined): Promise<string | null> {
     if (file === undefined) return null;
-    this.files.push(file);
+    this.#files.push(file);
     try {
       const { size } = await stat(file);
       if (size <= PEM_BYTES_MAX) return await readFile(file, 'utf8');
@@ -115,7 +111,7 @@ class NetworkLoader {
   }
 
   #refuse(field: string, message: string): void {
-    this.problems.push({ path: joinPath(this.#path, field), message });
+    this.#problems.push({ path: joinPath(this.#path, field), message });
   }
 }
 

@@ -14,7 +14,7 @@ export interface OidcSettings {
   readonly roleClaim: string;
 }
 
-export const OIDC_CALLBACK = '/admin/v1/oidc/callback';
+const OIDC_CALLBACK = '/admin/v1/oidc/callback';
 
 /** Null where none is set. `refuse` makes the error of a setting. */
 export function readOidc(
@@ -52,6 +52,6 @@ function isSafeAddress(text: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }
 
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\./.test(host);
 }

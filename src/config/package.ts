@@ -10,22 +10,19 @@ import { joinPath } from '../lib/schema-errors.ts';
 import type { Problem } from './problem.ts';
 import type { FileConfig, FileProvider } from './schema.ts';
 
-export interface LoadedPackages {
-  /** By the name of the provider. */
-  readonly factories: ReadonlyMap<string, ProviderFactory>;
-  readonly problems: readonly Problem[];
-}
-
-export async function loadPackages({ providers = {} }: FileConfig): Promise<LoadedPackages> {
+/** By the name of the provider. */
+export async function loadPackages(
+  { providers = {} }: FileConfig,
+  problems: Problem[],
+): Promise<ReadonlyMap<string, ProviderFactory>> {
   const factories = new Map<string, ProviderFactory>();
-  const problems: Problem[] = [];
   for (const [name, provider] of Object.entries(providers)) {
     if (provider.kind !== 'ai-sdk' || provider.package === undefined) continue;
     const found = await factoryOf(provider.package, provider);
     if (typeof found === 'function') factories.set(name, found);
     else problems.push({ ...found, path: joinPath(joinPath('providers', name), found.path) });
   }
-  return { factories, problems };
+  return factories;
 }
 
 async function factoryOf(name: string, { factory }: FileProvider): Promise<ProviderFactory | Problem> {

@@ -15,7 +15,7 @@ export interface TlsPem {
   readonly key: string;
 }
 
-export interface IdentityProblem {
+interface IdentityProblem {
   readonly of: keyof TlsFiles;
   /** What follows the name of the file. */
   readonly message: string;

@@ -13,7 +13,7 @@ function book(): Book {
   return opened;
 }
 
-export interface KnownModel {
+interface KnownModel {
   readonly name: string | undefined;
   readonly contextWindow: number | null;
   /** Null: no price, or one that counts something other than text tokens. */
@@ -43,9 +43,7 @@ const TOOL_KEYS: Readonly<Record<string, string>> = {
  * no provider reports apart. A price by any other unit cannot be charged by tokens of these classes, so the model counts as unpriced.
  */
 const BESIDE_KEYS: ReadonlySet<string> = new Set([
-  'web_searches_kcount',
-  'social_searches_kcount',
-  'storage_searches_kcount',
+  ...Object.keys(TOOL_KEYS),
   'code_executions_kcount',
   'cache_audio_read_mtok',
   'cache_image_read_mtok',
@@ -71,20 +69,13 @@ export function knownModel(priceBook: string, upstreamModel: string, at: Date): 
   return model === undefined ? null : describe(model, at);
 }
 
-/** Every text model of a provider that has a price, by its upstream name. */
-export function knownTextModels(
-  priceBook: string,
-  at: Date,
-): { upstreamModel: string; model: KnownModel & { pricing: UsdPricing } }[] {
-  const list: { upstreamModel: string; model: KnownModel & { pricing: UsdPricing } }[] = [];
-  for (const info of book().findProvider({ providerId: priceBook })?.models ?? []) {
-    if (info.deprecated === true || !isTextModelName(info.id)) continue;
+/** The upstream names of all text models of a provider that have a price. */
+export function knownTextModels(priceBook: string, at: Date): readonly string[] {
+  return (book().findProvider({ providerId: priceBook })?.models ?? []).flatMap((info) => {
+    if (info.deprecated === true || !isTextModelName(info.id)) return [];
     const upstreamModel = upstreamName(priceBook, info);
-    if (upstreamModel === undefined) continue;
-    const { pricing, ...model } = describe(info, at);
-    if (pricing !== null) list.push({ upstreamModel, model: { ...model, pricing } });
-  }
-  return list;
+    return upstreamModel === undefined || describe(info, at).pricing === null ? [] : [upstreamModel];
+  });
 }
 
 function describe(info: ModelInfo, at: Date): KnownModel {

@@ -45,7 +45,7 @@ const PUBLISHED_TOOLS: Readonly<Record<string, Readonly<Record<string, number>>>
 
 const MAX_CALLS = 5;
 
-export interface ModifierInput {
+interface ModifierInput {
   readonly priceBook: string | null;
   readonly upstreamModel: string;
   /** USD per thousand calls, by type of tool, as the price book has them. */

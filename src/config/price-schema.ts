@@ -91,6 +91,9 @@ const OtherRates = {
   output_image: Type.Optional(Usd),
 };
 
+/** The classes of tokens that have prices, in the order in which they are shown. */
+export const RATE_NAMES = ['input', 'output', ...(Object.keys(OtherRates) as (keyof typeof OtherRates)[])] as const;
+
 export const PriceTierSchema = Type.Object(
   {
     from_input_tokens: Type.Integer({

@@ -10,7 +10,7 @@ import {
   rational,
   rationalFromDecimal,
 } from '../lib/rational.ts';
-import type { PriceTierSchema, PricingSchema } from './price-schema.ts';
+import { type PriceTierSchema, type PricingSchema, RATE_NAMES } from './price-schema.ts';
 
 /**
  * USD per million tokens. A cache class that is not given costs what `input` costs, `cache_write_1h` what `cache_write` costs;
@@ -27,24 +27,12 @@ export interface UsdModifiers {
   readonly hostedTools: Readonly<Record<string, UsdToolPrice>>;
 }
 
-export interface UsdToolPrice {
+interface UsdToolPrice {
   readonly usdPer1000Calls: number;
   readonly maxCalls: number;
   /** USD per million tokens of the tool's own. */
   readonly tokens?: { readonly input: number; readonly output: number } | undefined;
 }
-
-const PRICE_CLASSES = [
-  'input',
-  'output',
-  'cache_read',
-  'cache_write',
-  'cache_write_1h',
-  'input_audio',
-  'input_image',
-  'output_audio',
-  'output_image',
-] as const;
 
 type RationalRates = { readonly [Name in keyof Rates]: Rational };
 
@@ -117,7 +105,7 @@ export function publishedUsd(usd: UsdPricing, markup = 1): Record<string, number
   const published: Record<string, number> = {};
   for (const rates of [usd, ...sortedTiers(usd)]) {
     const suffix = 'from_input_tokens' in rates ? `_from_${rates.from_input_tokens}` : '';
-    for (const name of PRICE_CLASSES) {
+    for (const name of RATE_NAMES) {
       const price = rates[name];
       if (price !== undefined) published[name + suffix] = decimalNumber(multiply(rationalFromDecimal(price), factor));
     }

@@ -1,19 +1,14 @@
 /** Which proxy a provider is reached through: its own, or the one that the environment names. */
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { isInRanges } from '../core/address-list.ts';
 import { type Environment, SettingError } from './settings.ts';
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('0.0.0.0', 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-LOOPBACK.addAddress('::', 'ipv6');
+const LOOPBACK = ['127.0.0.0/8', '0.0.0.0', '::1', '::'];
 
 /** True for what never leaves this machine. */
 export function isLoopback({ hostname }: URL): boolean {
   const host = bare(hostname);
-  const family = isIP(host);
-  if (family !== 0) return LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
-  return host === 'localhost' || host.endsWith('.localhost');
+  return isInRanges(LOOPBACK, host) || host === 'localhost' || host.endsWith('.localhost');
 }
 
 /** The address of a proxy as it is used; null where the text is none. `host:port` means `http://host:port`. */
@@ -63,22 +58,12 @@ function isExcepted(list: string, address: URL): boolean {
 }
 
 function excepts(entry: string, host: string, port: string): boolean {
-  const subnet = /^([0-9a-f.:]+)\/(\d{1,3})$/.exec(entry);
-  if (subnet) return isWithin(host, subnet[1] ?? '', Number(subnet[2]));
+  if (/^[0-9a-f.:]+\/\d{1,3}$/.test(entry)) return isInRanges([entry], host);
   // The colons of an IPv6 address do not begin a port; with one, it has brackets.
   const withPort = isIP(entry) === 6 ? null : /^(.+):(\d{1,5})$/.exec(entry);
   if (withPort && withPort[2] !== port) return false;
   const name = bare((withPort?.[1] ?? entry).replace(/^\*?\./, ''));
   return host === name || (isIP(host) === 0 && host.endsWith(`.${name}`));
-}
-
-function isWithin(host: string, network: string, prefix: number): boolean {
-  const family = isIP(network);
-  if (family === 0 || isIP(host) !== family || prefix > (family === 4 ? 32 : 128)) return false;
-  const subnets = new BlockList();
-  const name = family === 4 ? 'ipv4' : 'ipv6';
-  subnets.addSubnet(network, prefix, name);
-  return subnets.check(host, name);
 }
 
 function bare(hostname: string): string {

@@ -1,9 +1,10 @@
 /** The catalog of the built-in simulated upstream: two providers and three models, public and clearly labelled. */
 import type { Format } from '../core/endpoints.ts';
 import type { Model, Source } from '../core/model.ts';
-import { DEFAULT_TIMEOUTS, PLAIN_NETWORK, type Provider } from '../core/provider.ts';
-import { assembleModel } from './assemble.ts';
+import type { Provider } from '../core/provider.ts';
+import { assembleModel, assembleProvider } from './assemble.ts';
 import { pricingFromUsd } from './pricing.ts';
+import type { FileProvider } from './schema.ts';
 
 /** 2026-01-01, so that the listing does not change from start to start. */
 const CREATED_S = 1_767_225_600;
@@ -11,35 +12,12 @@ const USD = { input: 1, output: 4 };
 const BUILT_IN: Source = { kind: 'configured', name: 'the built-in sandbox', date: null };
 
 export function sandboxProviders(sandboxUrl: string): Provider[] {
-  const common = {
-    apiKeys: [],
-    timeouts: DEFAULT_TIMEOUTS,
-    network: PLAIN_NETWORK,
-    headers: {},
-    chatLimitField: 'max_completion_tokens',
-    options: {},
-    storesResponses: false,
-    forwardsTraceparent: false,
-    // It fails on demand: one caller's experiment must not open the breaker for the others.
-    circuitBreaker: false,
-  } as const;
+  // It fails on demand: one caller's experiment must not open the breaker for the others.
+  const common: FileProvider = { chat_limit_field: 'max_completion_tokens', circuit_breaker: false };
+  const address = `${sandboxUrl}/v1`;
   return [
-    {
-      ...common,
-      name: 'sandbox-a',
-      kind: 'openai',
-      baseUrl: `${sandboxUrl}/v1`,
-      formats: ['chat', 'responses'],
-      countsTokens: false,
-    },
-    {
-      ...common,
-      name: 'sandbox-b',
-      kind: 'anthropic',
-      baseUrl: sandboxUrl,
-      formats: ['messages'],
-      countsTokens: true,
-    },
+    assembleProvider('sandbox-a', { ...common, kind: 'openai', base_url: address, formats: ['chat', 'responses'] }),
+    assembleProvider('sandbox-b', { ...common, kind: 'anthropic', base_url: sandboxUrl }),
   ];
 }
 

@@ -9,7 +9,7 @@ import { errorCode } from '../lib/error-code.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The value, or one line that says why there is none; null where nothing was given. */
-export type SecretValue = { readonly value: string } | { readonly problem: string } | null;
+type SecretValue = { readonly value: string } | { readonly problem: string } | null;
 
 const SECRET_BYTES_MAX = 64 * 1024;
 const COMMAND_TIMEOUT_MS = 10_000;

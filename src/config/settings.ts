@@ -25,7 +25,7 @@ const EXEC_SECONDS_MAX = 86_400;
 const SECRET_LENGTH_MIN = 32;
 
 /** Values from the command line, as typed; they override the environment. */
-export interface SettingFlags {
+interface SettingFlags {
   readonly workers?: string | undefined;
 }
 

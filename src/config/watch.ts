@@ -5,7 +5,7 @@ import { ConfigError } from './problem.ts';
 import { SettingError } from './settings.ts';
 import { type FileWatch, watchFiles } from './watch-files.ts';
 
-export interface ConfigWatchOptions {
+interface ConfigWatchOptions {
   readonly file: string;
   /** Asked for a new Config after each change. */
   load(): Promise<Config>;

@@ -6,7 +6,7 @@ import type { Condition } from './conditions.ts';
 import type { StopReason } from './request-record.ts';
 
 /** A request as the log has it. */
-export interface EndedRequest {
+interface EndedRequest {
   readonly key_id: string | null;
   readonly endpoint: string | null;
   readonly status: number | null;

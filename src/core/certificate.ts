@@ -7,7 +7,7 @@ export interface OwnCertificate {
 }
 
 /** `soon`, `very soon`: time is left to renew it. `over`: clients refuse it. */
-export type CertificateStage = 'soon' | 'very soon' | 'over';
+type CertificateStage = 'soon' | 'very soon' | 'over';
 
 /** What is renewed automatically has a third of its life left: 30 days of 90, 15 of 47. */
 const SOON_MS = 14 * DAY_MS;

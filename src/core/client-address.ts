@@ -1,5 +1,6 @@
 /** Who sent a request, where proxies of the operator's own stand in front. */
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
+import { isAddressRange, isInRanges } from './address-list.ts';
 
 /** The header in which the operator's proxies say whom they forward for. */
 export const FORWARDING_HEADERS = ['x-forwarded-for', 'forwarded'] as const;
@@ -18,24 +19,18 @@ const RANGES: Readonly<Record<string, readonly string[] | undefined>> = {
 export function addressRanges(text: string): readonly string[] | null {
   const named = Object.hasOwn(RANGES, text) ? RANGES[text] : undefined;
   if (named !== undefined) return named;
-  const [address = '', bits, ...more] = text.split('/');
-  const most = { 4: 32, 6: 128 }[isIP(address)];
-  if (most === undefined || more.length > 0) return null;
-  if (bits === undefined) return [`${address}/${most}`];
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= most ? [text] : null;
+  if (!isAddressRange(text)) return null;
+  return [text.includes('/') ? text : `${text}/${isIPv4(text) ? 32 : 128}`];
 }
 
 export class TrustedProxies {
   readonly header: ForwardingHeader;
-  readonly #list = new BlockList();
+  readonly #ranges: readonly string[];
 
   /** `ranges` as `addressRanges` gives them. */
   constructor(ranges: readonly string[], header: ForwardingHeader) {
     this.header = header;
-    for (const range of ranges) {
-      const [address = '', bits] = range.split('/');
-      this.#list.addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6');
-    }
+    this.#ranges = ranges;
   }
 
   /**
@@ -57,7 +52,7 @@ export class TrustedProxies {
 
   /** `address` as `plainAddress` writes it. */
   trusts(address: string): boolean {
-    return address !== '' && this.#list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
+    return isInRanges(this.#ranges, address);
   }
 }
 

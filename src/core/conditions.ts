@@ -5,8 +5,6 @@
 
 interface ConditionRow {
   readonly status: number;
-  /** Format A `error.code`; Format B carries it too, as an extra field. */
-  readonly code: string;
   /** Format A `error.type`. */
   readonly type: string;
   /** Format B `error.type`. */
@@ -19,10 +17,10 @@ interface ConditionRow {
   readonly sentence: string;
 }
 
+/** The name of a row is its code: Format A `error.code`; Format B carries it too, as an extra field. */
 export const CONDITIONS = {
   invalid_credentials: {
     status: 401,
-    code: 'invalid_credentials',
     type: 'authentication_error',
     typeB: 'authentication_error',
     retry: 'never',
@@ -30,7 +28,6 @@ export const CONDITIONS = {
   },
   key_expired: {
     status: 403,
-    code: 'key_expired',
     type: 'permission_error',
     typeB: 'permission_error',
     retry: 'never',
@@ -38,7 +35,6 @@ export const CONDITIONS = {
   },
   key_disabled: {
     status: 403,
-    code: 'key_disabled',
     type: 'permission_error',
     typeB: 'permission_error',
     retry: 'never',
@@ -46,7 +42,6 @@ export const CONDITIONS = {
   },
   rate_limit_exceeded: {
     status: 429,
-    code: 'rate_limit_exceeded',
     type: 'rate_limit_error',
     typeB: 'rate_limit_error',
     retry: 'allowed',
@@ -55,7 +50,6 @@ export const CONDITIONS = {
   },
   balance_temporarily_reserved: {
     status: 429,
-    code: 'balance_temporarily_reserved',
     type: 'rate_limit_error',
     typeB: 'rate_limit_error',
     retry: 'allowed',
@@ -64,7 +58,6 @@ export const CONDITIONS = {
   },
   limit_reached: {
     status: 429,
-    code: 'limit_reached',
     type: 'quota_error',
     typeB: 'billing_error',
     retry: 'never',
@@ -73,7 +66,6 @@ export const CONDITIONS = {
   },
   insufficient_credit: {
     status: 402,
-    code: 'insufficient_credit',
     type: 'quota_error',
     typeB: 'billing_error',
     retry: 'never',
@@ -81,7 +73,6 @@ export const CONDITIONS = {
   },
   invalid_request: {
     status: 400,
-    code: 'invalid_request',
     type: 'invalid_request_error',
     typeB: 'invalid_request_error',
     retry: 'allowed',
@@ -89,7 +80,6 @@ export const CONDITIONS = {
   },
   model_not_found: {
     status: 404,
-    code: 'model_not_found',
     type: 'invalid_request_error',
     typeB: 'not_found_error',
     retry: 'allowed',
@@ -97,7 +87,6 @@ export const CONDITIONS = {
   },
   context_length_exceeded: {
     status: 400,
-    code: 'context_length_exceeded',
     type: 'invalid_request_error',
     typeB: 'invalid_request_error',
     retry: 'allowed',
@@ -105,7 +94,6 @@ export const CONDITIONS = {
   },
   idempotency_in_flight: {
     status: 409,
-    code: 'idempotency_in_flight',
     type: 'invalid_request_error',
     typeB: 'conflict_error',
     retry: 'allowed',
@@ -114,7 +102,6 @@ export const CONDITIONS = {
   },
   idempotency_conflict: {
     status: 409,
-    code: 'idempotency_conflict',
     type: 'invalid_request_error',
     typeB: 'conflict_error',
     retry: 'never',
@@ -122,7 +109,6 @@ export const CONDITIONS = {
   },
   provider_unavailable: {
     status: 502,
-    code: 'provider_unavailable',
     type: 'api_error',
     typeB: 'api_error',
     retry: 'allowed',
@@ -131,7 +117,6 @@ export const CONDITIONS = {
   },
   upstream_error: {
     status: 502,
-    code: 'upstream_error',
     type: 'api_error',
     typeB: 'api_error',
     retry: 'allowed',
@@ -139,7 +124,6 @@ export const CONDITIONS = {
   },
   upstream_timeout: {
     status: 504,
-    code: 'upstream_timeout',
     type: 'api_error',
     typeB: 'timeout_error',
     retry: 'allowed',
@@ -147,7 +131,6 @@ export const CONDITIONS = {
   },
   service_unavailable: {
     status: 503,
-    code: 'service_unavailable',
     type: 'api_error',
     typeB: 'overloaded_error',
     retry: 'allowed',
@@ -156,7 +139,6 @@ export const CONDITIONS = {
   },
   internal_error: {
     status: 500,
-    code: 'internal_error',
     type: 'api_error',
     typeB: 'api_error',
     retry: 'allowed',
@@ -164,7 +146,6 @@ export const CONDITIONS = {
   },
   request_too_large: {
     status: 413,
-    code: 'request_too_large',
     type: 'invalid_request_error',
     typeB: 'request_too_large',
     retry: 'allowed',
@@ -172,7 +153,6 @@ export const CONDITIONS = {
   },
   not_found: {
     status: 404,
-    code: 'not_found',
     type: 'invalid_request_error',
     typeB: 'not_found_error',
     retry: 'allowed',
@@ -180,7 +160,6 @@ export const CONDITIONS = {
   },
   method_not_allowed: {
     status: 405,
-    code: 'method_not_allowed',
     type: 'invalid_request_error',
     typeB: 'invalid_request_error',
     retry: 'allowed',
@@ -188,7 +167,6 @@ export const CONDITIONS = {
   },
   upgrade_required: {
     status: 426,
-    code: 'upgrade_required',
     type: 'invalid_request_error',
     typeB: 'invalid_request_error',
     retry: 'allowed',
@@ -202,7 +180,7 @@ export function conditionRow(condition: Condition): ConditionRow {
   return CONDITIONS[condition];
 }
 
-export interface GatewayErrorDetails {
+interface GatewayErrorDetails {
   readonly message?: string | undefined;
   /** What may be kept of the message where it has words of a provider, which can quote the conversation. */
   readonly kept?: string | undefined;

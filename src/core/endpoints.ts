@@ -122,7 +122,7 @@ function stemOf({ path }: Endpoint): string {
 }
 
 /** Where the keys of one mode are served: every endpoint below its own path prefix. */
-export interface Origin {
+interface Origin {
   readonly mode: Mode;
   readonly prefix: '' | '/token';
   readonly description: string;

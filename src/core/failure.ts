@@ -25,7 +25,7 @@ export function failureOf(endpoint: Endpoint | null, error: unknown): Failure {
   return {
     condition,
     status: row.status,
-    code: row.code,
+    code: condition,
     type: row.type,
     typeB: row.typeB,
     message: known.message,

@@ -86,7 +86,7 @@ export interface Source {
 }
 
 /** Where the figures of a model come from. */
-export interface ModelSources {
+interface ModelSources {
   readonly pricing: Source;
   readonly contextWindow: Source;
   readonly maxOutputTokens: Source;

@@ -69,7 +69,7 @@ export interface Pricing {
 }
 
 /** How the tokens of one request are priced, and what is charged beside them. */
-export interface PriceTerms {
+interface PriceTerms {
   /** The product of all multipliers. */
   readonly factor: Fraction;
   /** For calls of hosted tools, in nanos. */
@@ -166,7 +166,7 @@ export function decimalCredits(nanos: bigint): string {
   return `${nanos < 0n ? '-' : ''}${abs / NANOS_PER_CREDIT}${decimals === '' ? '' : `.${decimals}`}`;
 }
 
-export function ceilDivide(numerator: bigint, denominator: bigint): bigint {
+function ceilDivide(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
 

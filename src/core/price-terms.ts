@@ -78,7 +78,7 @@ export function callsWithinHold(pricing: Pricing, provider: string, types: reado
 }
 
 /** What a request asks for beyond tokens. */
-export interface AskedTerms {
+interface AskedTerms {
   readonly fields: Readonly<Partial<Record<MultiplierField, string>>>;
   /** Types of the hosted tools that it brings. */
   readonly hostedTools: readonly string[];

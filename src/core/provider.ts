@@ -14,7 +14,6 @@ export const TIMEOUTS = section({
   total: seconds('totalMs', 'A whole unstreamed exchange.', 600),
 });
 export type Timeouts = Values<typeof TIMEOUTS>;
-export const DEFAULT_TIMEOUTS = TIMEOUTS.read();
 
 export const PROVIDER_SWITCHES = section({
   store_responses: flag(
@@ -48,7 +47,7 @@ export interface Network {
 export const PLAIN_NETWORK: Network = { proxy: null, ca: null, clientCert: null, clientKey: null, http2: false };
 
 /** A package of the AI SDK that speaks to the provider. */
-export interface ProviderPackage {
+interface ProviderPackage {
   readonly name: string;
   readonly create: ProviderFactory;
   /** Given with every call, by the name under which the package looks for it. */

@@ -1,6 +1,6 @@
 /** The header `traceparent` of W3C Trace Context: which trace a request belongs to, and which span of it sent it. */
 
-export interface TraceParent {
+interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
   readonly sampled: boolean;

@@ -41,7 +41,7 @@ export const USAGE_ORDERS = ['cost', 'requests', 'tokens'] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
 /** The time is no part of a group here: by day and key, the rows of the first keys for each day. */
-export interface UsageTop {
+interface UsageTop {
   readonly count: number;
   readonly order: UsageOrder;
 }

@@ -11,7 +11,7 @@ import { type Slice, slicesOf } from './slices.ts';
 import type { Tokenizer } from './tokenizer.ts';
 import type { CountJob, WorkerJob } from './worker.ts';
 
-export interface ExactCounterOptions {
+interface ExactCounterOptions {
   readonly waitMs?: number;
   /** Prompts of one key that wait while another one of it is counted. */
   readonly queueMax?: number;

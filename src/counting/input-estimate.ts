@@ -46,7 +46,7 @@ const UNITS_PER_TOKEN_MAX = 8;
 /** This much is counted quickly enough to be counted whole. */
 const UNITS_COUNTED_MIN = 256 * 1_024;
 
-export interface CountedRequest {
+interface CountedRequest {
   readonly bytes: Uint8Array;
   readonly body: JsonObject;
   readonly info: RequestInfo;

@@ -5,7 +5,7 @@ import { certificateEndMs, readTls } from '../config/tls.ts';
 import { certificateStage, type OwnCertificate } from '../core/certificate.ts';
 import { type Check, ok, problem, skipped } from './report.ts';
 
-export type ListenerFiles = Readonly<Record<OwnCertificate['listener'], TlsFiles | null>>;
+type ListenerFiles = Readonly<Record<OwnCertificate['listener'], TlsFiles | null>>;
 
 export async function checkCertificates(
   files: ListenerFiles,

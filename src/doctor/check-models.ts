@@ -3,7 +3,7 @@ import type { Model, Target } from '../core/model.ts';
 import { joinNames } from './format.ts';
 import { type Check, type ModelReport, ok, problem } from './report.ts';
 
-export interface CheckedModels {
+interface CheckedModels {
   readonly reports: readonly ModelReport[];
   readonly toDo: readonly string[];
 }

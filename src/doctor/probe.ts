@@ -28,7 +28,7 @@ export interface ProbeResult {
   readonly tookMs: number;
 }
 
-export interface ProbeInput {
+interface ProbeInput {
   readonly upstream: Upstream;
   readonly provider: Provider;
   readonly model: Model;

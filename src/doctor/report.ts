@@ -2,7 +2,7 @@
 import type { Format } from '../core/endpoints.ts';
 
 /** `skipped`: not checked, which is not a problem. */
-export type State = 'ok' | 'problem' | 'skipped';
+type State = 'ok' | 'problem' | 'skipped';
 
 export interface Check {
   readonly state: State;

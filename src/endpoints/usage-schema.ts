@@ -6,7 +6,7 @@ import { TokenCount } from '../wire/schema/parts.ts';
 const CLOSED = { additionalProperties: false };
 const OptionalCount = Type.Union([TokenCount, Type.Null()]);
 
-export const UsageKey = Type.Object(
+const UsageKey = Type.Object(
   {
     prefix: Type.String({ description: 'Non-secret beginning of the key.' }),
     label: Type.Union([Type.String(), Type.Null()]),

@@ -9,7 +9,7 @@ import type { ClientRequest } from '../exchange/request.ts';
 import type { Summary } from '../ledger/port.ts';
 import type { CreditUsage, TokenUsage, UsageSummary } from './usage-schema.ts';
 
-export interface UsageAnswer {
+interface UsageAnswer {
   readonly body: UsageSummary;
   /** The header of the key's mode with what is left; none where there is no limit. */
   readonly headers: Readonly<Record<string, number>>;

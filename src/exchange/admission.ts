@@ -22,7 +22,7 @@ export interface HoldSize {
 const NOTHING: HoldSize = { amount: 0n, tokens: 0n };
 
 /** `temporarily_held`: only the holds of other requests are in the way. */
-export type Extension = 'extended' | 'temporarily_held' | 'refused';
+type Extension = 'extended' | 'temporarily_held' | 'refused';
 
 export class Admission {
   readonly holdId: string;

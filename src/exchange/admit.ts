@@ -35,7 +35,7 @@ const COUNTED_INPUT_MIN = 8_192;
 const DECISIONS_MAX = 5;
 const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
 
-export interface AdmissionInput {
+interface AdmissionInput {
   readonly request: GenerationRequest;
   readonly caller: Caller;
   /** The plan for this key, by an exact count of the text where one was made; or why it is refused. */

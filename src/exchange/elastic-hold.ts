@@ -24,7 +24,7 @@ export interface ElasticListener {
   exhausted(): void;
 }
 
-export interface ElasticOptions {
+interface ElasticOptions {
   readonly admission: Admission;
   readonly mode: Mode;
   readonly plan: Plan;

@@ -12,7 +12,7 @@ import type { Growth } from './plan.ts';
 import { thinksUnasked } from './reasoning-models.ts';
 import type { ValidRequest } from './request.ts';
 
-export interface GrowthContext {
+interface GrowthContext {
   readonly policy: Policy;
   readonly speeds: Pick<OutputSpeeds, 'bound'>;
 }

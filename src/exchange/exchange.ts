@@ -39,7 +39,7 @@ const LOST = {
 } as const;
 
 /** `cancelled` by the client, the time limit or a drain: charged without a usage record. */
-export type Outcome = UsageRecord['outcome'] | 'cancelled';
+type Outcome = UsageRecord['outcome'] | 'cancelled';
 
 export class Exchange implements InFlightExchange {
   deadlineMs = Number.POSITIVE_INFINITY;

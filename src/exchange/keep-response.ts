@@ -11,7 +11,7 @@ export interface FinishedAnswer {
   readonly kept: KeptResponse | null;
 }
 
-export interface AnswerEnd {
+interface AnswerEnd {
   readonly bytes: Buffer;
   readonly streamed: boolean;
   readonly provider: string;

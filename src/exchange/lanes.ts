@@ -23,7 +23,7 @@ import { mayEncryptReasoning, samplingStyle, thinkingStyle } from './reasoning-m
 import type { ValidRequest } from './request.ts';
 import { summaryOf } from './warnings.ts';
 
-export interface LanesOptions {
+interface LanesOptions {
   readonly format: Format;
   readonly request: ValidRequest;
   readonly model: Model;

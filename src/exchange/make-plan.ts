@@ -46,7 +46,7 @@ export function unknownModel(modelId: string, param = 'model'): GatewayError {
 }
 
 /** A request is judged by these; both are read once per exchange. */
-export interface PlanContext {
+interface PlanContext {
   readonly catalog: Catalog;
   readonly policy: Policy;
   readonly speeds: Pick<OutputSpeeds, 'bound'>;

@@ -5,7 +5,7 @@ import type { Lanes } from './lanes.ts';
 import type { ValidRequest } from './request.ts';
 
 /** Tokens of output per second that a stream does not exceed, by what is known at the moment. */
-export type SpeedBound = () => number;
+type SpeedBound = () => number;
 
 /** How the hold of a request goes along with its stream. */
 export interface Growth {

@@ -6,7 +6,7 @@ import { arrayAt } from '../lib/json.ts';
 import { compactsMidway } from '../wire/compaction.ts';
 import type { Plan } from './plan.ts';
 
-export interface HoldAmounts {
+interface HoldAmounts {
   readonly amount: bigint;
   readonly amountMin: bigint;
 }

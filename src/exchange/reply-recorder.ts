@@ -19,7 +19,7 @@ export class ReplyBudget {
   }
 }
 
-export interface RecorderLimits {
+interface RecorderLimits {
   readonly replyBytes: number;
   readonly replyBufferBytes: number;
 }

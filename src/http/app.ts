@@ -20,7 +20,7 @@ import { isOfConnections, refusalOf } from './refusal.ts';
 import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
 
-export interface AppOptions {
+interface AppOptions {
   /** More headers than this are refused by the transport. */
   readonly headerCount: number;
   readonly gateway: Gateway;

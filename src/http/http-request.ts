@@ -10,7 +10,7 @@ import type { IncomingRequest, RequestHeaders } from '../transport/server.ts';
 import { readBody } from './body.ts';
 
 /** What is known of a request beyond what the transport says. */
-export interface RequestContext<E extends Endpoint> {
+interface RequestContext<E extends Endpoint> {
   readonly endpoint: E;
   readonly originMode: Mode;
   readonly origin: string | null;

@@ -140,9 +140,9 @@ function usageHeaders(endpoint: Endpoint): object {
 }
 
 function errorResponse(endpoint: Endpoint, status: number): object {
-  const rows = Object.values(CONDITIONS).filter((row) => row.status === status);
+  const rows = Object.entries(CONDITIONS).filter(([, row]) => row.status === status);
   return {
-    description: [...new Set(rows.map((row) => `\`${row.code}\``))].join(', '),
+    description: rows.map(([code]) => `\`${code}\``).join(', '),
     headers: {
       'x-request-id': REQUEST_ID,
       ...(status === 429 || status === 503 ? { 'Retry-After': RETRY_AFTER } : {}),

@@ -11,7 +11,7 @@ export interface ProviderEntry {
   api_version?: string;
 }
 
-export interface ModelEntry {
+interface ModelEntry {
   readonly id: string;
   readonly targets: { readonly provider: string; readonly model: string; readonly weight?: number }[];
   max_output_tokens?: number;
@@ -19,7 +19,7 @@ export interface ModelEntry {
 }
 
 /** A root of its own; credit is added to it where there was a balance. */
-export interface AccountEntry {
+interface AccountEntry {
   readonly externalId: string;
   readonly name: string;
   readonly flags: readonly string[];

@@ -26,7 +26,7 @@ export const MEASURES = [
   'cost',
 ] as const satisfies readonly (keyof Counted)[];
 
-export interface ExportRow {
+interface ExportRow {
   readonly day: string;
   /** As the provider calls it; empty for costs that it does not tell by model. */
   readonly model: string;

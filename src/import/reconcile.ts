@@ -7,7 +7,7 @@ import { decimalCredits, parseCredits } from '../core/money.ts';
 import { parseCsv } from './csv-file.ts';
 import { type Counted, EXPORT_FORMATS, type ExportFormat, MEASURES, readExport } from './provider-export.ts';
 
-export interface ReconcileOptions {
+interface ReconcileOptions {
   /** The provider, as the usage records name it. */
   readonly provider: string;
   /** Whose export it is; by default the provider's name. */
@@ -19,7 +19,7 @@ export interface ReconcileOptions {
   readonly usdPerCredit?: string | undefined;
 }
 
-export interface Difference {
+interface Difference {
   readonly day: string;
   readonly model: string;
   readonly measure: keyof Counted;

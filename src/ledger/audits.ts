@@ -11,7 +11,7 @@ export interface LastAudit extends Omit<AuditReport, 'findings'> {
   readonly findingCount: number;
 }
 
-export interface AuditsOptions {
+interface AuditsOptions {
   readonly ledger: Pick<LedgerAdmin, 'audit' | 'getDocument' | 'putDocument'>;
   readonly alerts: {
     auditFailed(report: AuditReport): Promise<void>;

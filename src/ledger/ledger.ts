@@ -16,7 +16,7 @@ export interface LeaseOptions {
   readonly leaseMs?: number;
 }
 
-export interface LedgerOptions extends LeaseOptions, BatcherOptions {}
+interface LedgerOptions extends LeaseOptions, BatcherOptions {}
 
 /** What the process that holds a ledger does besides serving: it stays alive, and cleans up after those that did not. */
 export interface OwnedLedger extends Ledger, LedgerAdmin {

@@ -8,7 +8,7 @@ const ROLL_UP_INTERVAL_MS = 10_000;
 /** Between two steps, so that what is being caught up takes a small part of the time. */
 const ROLL_UP_PAUSE_MS = 10;
 
-export interface MaintenanceOptions {
+interface MaintenanceOptions {
   readonly recoverIntervalMs?: number;
   readonly pruneIntervalMs?: number;
   readonly rollUpIntervalMs?: number;
@@ -20,7 +20,7 @@ export interface MaintenanceOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-export interface Maintenance {
+interface Maintenance {
   /** Whether the store took the last background step that it needs to go on serving. */
   readonly healthy: boolean;
   /** Resolves when it has come to rest. */

@@ -13,7 +13,7 @@ import { query, type Work } from './books/work.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
 
-export interface Migration {
+interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;

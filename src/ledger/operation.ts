@@ -7,17 +7,17 @@
  * None waits behind another. `hot`: what requests wait for. `changes`: what an operator does, and what a request looks up
  * before it is admitted. `reports`: what looks at all keys, so that a key can be revoked meanwhile.
  */
-export type Queue = 'hot' | 'changes' | 'reports';
+type Queue = 'hot' | 'changes' | 'reports';
 
 /**
  * `durable`: a loss of power may not undo an outcome that was given. `volatile`: the operation only reads, or can be lost
  * without harm.
  */
-export type Durability = 'durable' | 'volatile';
+type Durability = 'durable' | 'volatile';
 
 type AnyCall = (...args: never[]) => unknown;
 
-export interface OperationRow<F extends AnyCall = AnyCall, P extends readonly string[] = readonly string[]> {
+interface OperationRow<F extends AnyCall = AnyCall, P extends readonly string[] = readonly string[]> {
   readonly queue: Queue;
   readonly durability: Durability;
   /** The names that the arguments have in the operation; `...` for one whose own fields become fields of the operation. */
@@ -42,7 +42,7 @@ export const change = rowsOf('changes', 'durable');
 export const lookup = rowsOf('changes', 'volatile');
 export const report = rowsOf('reports', 'volatile');
 
-export type Rows = Readonly<Record<string, OperationRow>>;
+type Rows = Readonly<Record<string, OperationRow>>;
 
 type CallOf<R extends OperationRow> = NonNullable<R['call']>;
 

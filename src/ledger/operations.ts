@@ -91,7 +91,7 @@ export type Operation = OperationOf<OperationName>;
 export type Outcome<N extends OperationName = OperationName> = OutcomeOf<Operations[N]>;
 
 /** One operation of a batch could not be done and has changed nothing; the others of its batch were. */
-export interface OperationFailed {
+interface OperationFailed {
   readonly kind: 'operation_failed';
   readonly message: string;
 }

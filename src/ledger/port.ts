@@ -154,7 +154,7 @@ export type AdmitOutcome =
   | ({ readonly kind: 'limit_reached'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel);
 
 /** Why a limit on tokens per minute or on parallel requests refused. */
-export interface LoadRefusal {
+interface LoadRefusal {
   readonly account: boolean;
   readonly retryAfterMs: number;
   /** The input alone is more than the limit: it is never admitted. */

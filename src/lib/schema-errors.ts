@@ -7,7 +7,7 @@ import type { ErrorObject } from 'ajv';
 /** What the reader's format calls the types of JSON. */
 export type TypeNames = Readonly<Record<string, string>>;
 
-export const JSON_TYPES: TypeNames = {
+const JSON_TYPES: TypeNames = {
   object: 'an object',
   array: 'an array',
   string: 'a string',

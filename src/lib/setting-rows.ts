@@ -12,7 +12,7 @@ export function text(pattern: string, allowed: string, description: string) {
   return Type.String({ pattern, patternErrorMessage: `must be ${allowed}`, description });
 }
 
-export interface Setting<Field extends string, Schema extends TSchema, Value> {
+interface Setting<Field extends string, Schema extends TSchema, Value> {
   readonly field: Field;
   readonly schema: TOptional<Schema>;
   /** `written`: as the file has it. */
@@ -24,7 +24,7 @@ type Rows = Readonly<Record<string, Setting<string, TSchema, unknown>>>;
 type Schemas<Of extends Rows> = { [Name in keyof Of]: Of[Name]['schema'] };
 type ValuesOf<Of extends Rows> = { readonly [Name in keyof Of as Of[Name]['field']]: ReturnType<Of[Name]['read']> };
 
-export interface Section<Of extends Rows> {
+interface Section<Of extends Rows> {
   readonly properties: Schemas<Of>;
   readonly schema: TOptional<TObject<Schemas<Of>>>;
   /** The defaults, where the file has none of it. */
@@ -63,7 +63,7 @@ export function flag<Field extends string>(field: Field, description: string, fa
   return setting(field, schema, (given = fallback) => given);
 }
 
-export interface Range {
+interface Range {
   readonly minimum: number;
   readonly maximum: number;
 }

@@ -16,7 +16,7 @@ const REDACTED = [
   '*["set-cookie"]',
 ];
 
-export interface LogStream extends DestinationStream {
+interface LogStream extends DestinationStream {
   /** Writes what was collected. Absent where nothing is. */
   flush?(): void;
 }

@@ -83,7 +83,7 @@ export interface Actor {
 }
 
 /** Where a request came from. */
-export interface Provenance {
+interface Provenance {
   readonly address: string | null;
   readonly userAgent: string | null;
   readonly requestId: string | null;

@@ -10,12 +10,12 @@ import { openSqliteFile } from '../storage/sqlite.ts';
 import { SQLITE_MIGRATIONS } from './schema.ts';
 
 /** The write-ahead log of a file, as it reaches the disk. */
-export interface LogFlusher {
+interface LogFlusher {
   flushed(): Promise<void>;
   close(): void;
 }
 
-export interface SqliteOperatorStoreOptions {
+interface SqliteOperatorStoreOptions {
   readonly file: string;
   openLog(file: string): LogFlusher;
 }

@@ -9,7 +9,7 @@ import { originOf } from '../core/endpoints.ts';
 const FIRST_CREDIT = '5';
 const FIRST_BUDGET = '1000000';
 
-export interface FirstKeys {
+interface FirstKeys {
   readonly credit: string;
   readonly tokenBudget: string;
 }
@@ -26,7 +26,7 @@ export async function firstKeys(admin: AdminService): Promise<FirstKeys | null> 
   return { credit: credit.key, tokenBudget: tokenBudget.key };
 }
 
-export interface BannerInfo {
+interface BannerInfo {
   readonly origin: string;
   readonly dataDir: string;
   readonly sandbox: boolean;

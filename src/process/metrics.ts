@@ -14,7 +14,7 @@ import { ledgerReading, one, ownProcessReading } from './serving-metrics.ts';
 /** Always the same value: whoever counts restarts looks whether it changes. */
 const STARTED_AT_S = performance.timeOrigin / 1_000;
 
-export interface MetricsSources {
+interface MetricsSources {
   readonly settings: Settings;
   readonly serving: Pick<Serving, 'metrics' | 'ready'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;

@@ -7,7 +7,7 @@ import type { OutputSpeeds, StoredSpeeds } from '../routing/output-speeds.ts';
 const DOCUMENT = 'output-speeds';
 const SAVE_INTERVAL_MS = 60_000;
 
-export interface KeptSpeeds {
+interface KeptSpeeds {
   /** Saves what has been learned since the last time. */
   stop(): Promise<void>;
 }

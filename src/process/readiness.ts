@@ -8,7 +8,7 @@ const READ_INTERVAL_MS = 250;
 /** No key has this digest. */
 const NO_DIGEST = '';
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   readonly ledger: Pick<Ledger, 'findKey'>;
   /** Whether the store took the last background step, and the gateway does not drain. */
   serving(): boolean;

@@ -13,6 +13,7 @@ import { Alerts } from '../alerts/alerts.ts';
 import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
+import { removedVariables } from '../config/removed.ts';
 import type { Environment } from '../config/settings.ts';
 import { settingsView } from '../config/settings-view.ts';
 import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
@@ -280,7 +281,7 @@ export async function startGateway(
       log,
     ),
   );
-  if (env.GATEWAY_HTTP) log.warn({}, 'GATEWAY_HTTP has no effect any longer: there is one way to speak HTTP');
+  for (const line of removedVariables(env)) log.warn({}, line);
   const fewFiles = fileLimitWarning(readFileLimit());
   if (fewFiles !== null) log.warn({}, fewFiles);
   const { sandbox: withSandbox, sandboxAlone } = serving.catalog();

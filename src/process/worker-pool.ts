@@ -10,7 +10,7 @@ import { worstOf } from './inspect.ts';
 import type { CatalogNames, ServeInput, Serving } from './serve.ts';
 import { type Method, type WorkerListener, WorkerProcess } from './worker-process.ts';
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   readonly log: Log;
   /** A worker has taken a changed configuration into use. */
   onReload(): void;

@@ -28,7 +28,7 @@ export interface ProviderFailure {
  * `anywhere`: the same target may be asked again. `elsewhere`: another target, or this one with another credential.
  * `never`: the request itself is at fault.
  */
-export type Retry = 'anywhere' | 'elsewhere' | 'never';
+type Retry = 'anywhere' | 'elsewhere' | 'never';
 
 const RETRY_AFTER_S_MAX = 86_400;
 

@@ -10,7 +10,7 @@ const HALF_SECOND_MS = 500;
 
 export type ModelListResult = Unreachable | Answered;
 
-export interface Unreachable {
+interface Unreachable {
   readonly kind: 'unreachable';
   /** The error code, e.g. `ECONNREFUSED`, or a sentence. */
   readonly reason: string;

@@ -33,7 +33,7 @@ interface Payload {
   readonly timeouts: Timeouts;
 }
 
-export type UpstreamHttpCall = HttpAddress & Payload;
+type UpstreamHttpCall = HttpAddress & Payload;
 export type UpstreamPackageCall = PackageAddress & Payload;
 export type UpstreamCall = UpstreamHttpCall | UpstreamPackageCall;
 

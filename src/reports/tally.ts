@@ -23,7 +23,7 @@ export const LATENCY_CLASSES = LATENCY_BOUNDS_MS.length + 1;
 /** The classes of the first byte, then those of the duration. */
 export const TIME_CLASSES = 2 * LATENCY_CLASSES;
 
-export function latencyClass(ms: number): number {
+function latencyClass(ms: number): number {
   let low = 0;
   let high = LATENCY_BOUNDS_MS.length;
   while (low < high) {

@@ -5,7 +5,7 @@ import { getOrInsert } from '../lib/get-or-insert.ts';
 import { rendezvousScore } from './rendezvous.ts';
 import { COOL_DOWN_MAX_MS } from './target-health.ts';
 
-export type CredentialOwner = Pick<Provider, 'name' | 'apiKeys'>;
+type CredentialOwner = Pick<Provider, 'name' | 'apiKeys'>;
 
 /** Stands for the credential of a provider that needs none, so that it can cool down too. */
 const NO_KEY = '';

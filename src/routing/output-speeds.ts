@@ -16,7 +16,7 @@ const HIDDEN_SHARE_MIN = 0.3;
 /** A distribution is stored as its smallest value, its largest, and those at equal distances between them. */
 const QUANTILES = 20;
 
-export interface FinishedStream {
+interface FinishedStream {
   /** The output as the provider reported it, and the part of it that could be seen, by its length. */
   readonly outputTokens: number;
   readonly visibleTokens: number;

@@ -17,7 +17,7 @@ const KEY_CIRCUITS_MAX = 1_000;
 /** A provider that asks for longer is asked again after this all the same. */
 export const COOL_DOWN_MAX_MS = 5 * 60_000;
 
-export type TargetName = Pick<Target, 'provider' | 'upstreamModel'>;
+type TargetName = Pick<Target, 'provider' | 'upstreamModel'>;
 
 /** One call to a target; ended once, with what the call says about the target's health. */
 export interface CallRecord {

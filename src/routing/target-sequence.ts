@@ -35,7 +35,7 @@ export interface NextAttempt extends Candidate {
   readonly waitMs: number;
 }
 
-export interface TargetSequenceOptions {
+interface TargetSequenceOptions {
   /** The candidates in the order of the catalog. */
   readonly targets: readonly Target[];
   readonly catalog: Catalog;

@@ -18,7 +18,7 @@ export interface Answer {
 }
 
 /** The request as it arrived, for `[[echo]]` and `[[headers]]`. */
-export interface Arrival {
+interface Arrival {
   bodyText(): string;
   headersText(): string;
 }

@@ -7,7 +7,7 @@ import { reset } from './reset.ts';
 /** Events are gathered up to about this size into one write. */
 const BATCH_CHARACTERS = 16_384;
 
-export interface Pacing {
+interface Pacing {
   /** Undefined: as fast as the client reads. */
   readonly delayMs: number | undefined;
   /** The connection breaks after so many content chunks. */

@@ -18,8 +18,6 @@ import { Sender } from './sender.ts';
 import { type SandboxStats, Stats } from './stats.ts';
 import { checkStrictly, type StrictFormat } from './strict.ts';
 
-export type { SandboxStats } from './stats.ts';
-
 export interface SandboxOptions {
   /** 0, the default, means any free port. */
   readonly port?: number;

@@ -1,6 +1,6 @@
 /** Why the bytes of a peer are not accepted as HTTP/1.1. The connection ends: nothing that follows can be trusted. */
 
-export type Http1Fault =
+type Http1Fault =
   | 'malformed'
   /** A head, or another part that is bounded, is larger than its bound. */
   | 'too_large'

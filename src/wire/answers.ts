@@ -28,7 +28,7 @@ export interface AnswerOptions {
   readonly state?: AnswerState | undefined;
 }
 
-export interface AnswersRequest extends AnswerOptions {
+interface AnswersRequest extends AnswerOptions {
   readonly from: WireFormat;
   readonly to: WireFormat;
   /** The client's request, which some answers repeat. */

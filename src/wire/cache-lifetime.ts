@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 import { refuse } from './errors.ts';
 
 /** `default`: no dearer than any write. `long`: priced as `cache_write_1h`. `unknown`: nobody says what it costs. */
-export type CacheLifetime = 'default' | 'long' | 'unknown';
+type CacheLifetime = 'default' | 'long' | 'unknown';
 
 export interface AskedLifetime {
   readonly lifetime: 'long' | 'unknown';

@@ -37,7 +37,7 @@ export function openaiCounts(
  * One figure of a usage report: a sane count, `absent`, or `insane` (negative, fractional, past what a number holds
  * exactly, or not a number at all), which discredits the whole report.
  */
-export type Figure = number | 'absent' | 'insane';
+type Figure = number | 'absent' | 'insane';
 
 export function figure(value: unknown): Figure {
   if (value === undefined || value === null) return 'absent';

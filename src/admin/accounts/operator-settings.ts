@@ -15,7 +15,7 @@ type Values = { readonly [Name in Field]?: unknown };
 type Made = Values & { readonly id: string };
 
 /** Where settings are kept. */
-export interface OperatorSettingsStore {
+interface OperatorSettingsStore {
   noteSettings(settings: readonly OperatorSetting[]): Promise<void>;
   settingsOf(subject: string): Promise<readonly OperatorSetting[]>;
 }

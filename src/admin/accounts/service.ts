@@ -36,7 +36,7 @@ import {
   NO_PARENT,
 } from './schema.ts';
 
-export interface AccountServiceOptions {
+interface AccountServiceOptions {
   readonly ledger: LedgerAdmin;
   readonly trail: AuditTrail;
   /** The topmost account that the caller sees; null where that is every root. */

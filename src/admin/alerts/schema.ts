@@ -29,7 +29,7 @@ export const DeliveryQuery = Type.Object(
   { title: 'DeliveryQuery', ...closed },
 );
 
-export const Alert = Type.Object(
+const Alert = Type.Object(
   {
     id: Type.String({ description: 'Sent as webhook-id; the same for the same event.' }),
     type: Type.Enum([...ALERT_TYPES]),
@@ -43,7 +43,7 @@ export const AlertList = Type.Object(
   { title: 'AlertList' },
 );
 
-export const AlertDelivery = Type.Object(
+const AlertDelivery = Type.Object(
   {
     alert_id: Type.String(),
     type: Type.Enum([...ALERT_TYPES]),

@@ -20,7 +20,7 @@ import type {
   WebhookBody,
 } from './schema.ts';
 
-export interface AlertServiceOptions {
+interface AlertServiceOptions {
   /** Absent where there are none. */
   readonly alerts: Alerts | undefined;
   /** What the caller reaches: a webhook is that of one of these accounts. */

@@ -1,13 +1,14 @@
 /** Writes what an operator did, or was refused, into the audit trail. */
+import { isObject } from '../../lib/json.ts';
 import type { AuditRecord, Caller } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
 
 /** Where an entry goes. */
-export interface AuditTrailSink {
+interface AuditTrailSink {
   record(record: Omit<AuditRecord, 'atMs'>): Promise<void>;
 }
 
-export interface AuditTrailOptions {
+interface AuditTrailOptions {
   readonly sink: AuditTrailSink;
   readonly caller: Caller;
   /** The trail could not be written. What was done is done: whoever is told has to tell somebody. */
@@ -15,7 +16,7 @@ export interface AuditTrailOptions {
   onRecorded(): void;
 }
 
-export interface Change<T> {
+interface Change<T> {
   /** What is done, as `key.create`. */
   readonly action: string;
   /** The id of what it is done to; null where it is still to be made. */
@@ -88,16 +89,12 @@ export class AuditTrail {
 
 /** Of two states of the same thing, what differs; of one alone, all of it. */
 function differences(before: unknown, after: unknown): readonly [unknown, unknown] {
-  if (!isRecord(before) || !isRecord(after)) return [before, after];
+  if (!isObject(before) || !isObject(after)) return [before, after];
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
   const pick = (state: Readonly<Record<string, unknown>>): unknown =>
     Object.fromEntries(changed.filter((name) => name in state).map((name) => [name, state[name]]));
   return [pick(before), pick(after)];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** How credentials of this gateway, and many of others, begin: what follows is short enough to be overlooked otherwise. */

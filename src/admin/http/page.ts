@@ -13,7 +13,7 @@ export const NextCursor = Type.Union([Type.String(), Type.Null()], {
   description: 'For the next page; null on the last one.',
 });
 
-export interface Page<View> {
+interface Page<View> {
   readonly object: 'list';
   readonly data: readonly View[];
   readonly next_cursor: string | null;

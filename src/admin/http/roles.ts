@@ -22,7 +22,7 @@ declare module 'fastify' {
   }
 }
 
-export interface DeclaredRoute {
+interface DeclaredRoute {
   readonly method: string;
   readonly url: string;
   readonly roles: RouteRoles;

@@ -58,13 +58,13 @@ export class AdminServer {
   }
 }
 
-export interface AdminPortOptions extends AdminAppOptions {
+interface AdminPortOptions extends AdminAppOptions {
   readonly secret: string;
   readonly host: string;
   readonly port: number;
 }
 
-export interface AdminPortListener {
+interface AdminPortListener {
   readonly port: number;
   /** From the next connection on; where the listener has TLS. */
   setTlsIdentity(pem: TlsIdentity): void;

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminApp } from './framework.ts';
 import { isSafe } from './roles.ts';
 
-export const SESSION_COOKIE = 'gateway_session';
+const SESSION_COOKIE = 'gateway_session';
 
 const COOKIE = { path: '/', httpOnly: true, sameSite: 'strict' } as const;
 

@@ -16,7 +16,7 @@ export interface NewKeyPlan extends Required<Omit<KeyChange, 'status'>> {
   readonly credit: bigint;
 }
 
-export interface CreditPlan {
+interface CreditPlan {
   readonly amountNanos: bigint;
   readonly note: string | null;
   readonly entryId: string | null;

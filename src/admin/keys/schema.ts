@@ -29,7 +29,7 @@ export const NewKeyBody = Type.Object(
 );
 
 /** More than this goes in several files. */
-export const IMPORTED_KEYS_MAX = 5_000;
+const IMPORTED_KEYS_MAX = 5_000;
 
 /** Every key is validated by itself, so that a refusal names it. */
 export const KeyImportBody = Type.Object(
@@ -124,8 +124,8 @@ const budgetFields = {
 
 const text = Type.String({ description: 'The key itself. It is shown once, here, and stored nowhere.' });
 
-export const CreditKey = Type.Object(creditFields, { title: 'CreditKey' });
-export const BudgetKey = Type.Object(budgetFields, { title: 'BudgetKey' });
+const CreditKey = Type.Object(creditFields, { title: 'CreditKey' });
+const BudgetKey = Type.Object(budgetFields, { title: 'BudgetKey' });
 export const Key = Type.Union([CreditKey, BudgetKey], { title: 'Key' });
 /** As the account that keys belong to: they have none. */
 export const NO_ACCOUNT = 'none';
@@ -182,8 +182,6 @@ export const ImportedKeys = Type.Object(
   { title: 'ImportedKeys' },
 );
 
-export type CreditKeyView = View<typeof CreditKey>;
-export type BudgetKeyView = View<typeof BudgetKey>;
 export type KeyView = View<typeof Key>;
 /** The only shape that holds a key's text: it is shown once, here, and stored nowhere. */
 export type CreatedKey = View<typeof CreatedKey>;

@@ -37,7 +37,7 @@ export interface KeyServiceOptions {
   readonly settings: OperatorSettings | null;
 }
 
-export interface KnownNames {
+interface KnownNames {
   readonly providers: readonly string[];
   readonly models: readonly string[];
 }

@@ -21,7 +21,7 @@ export const AuditTrailQuery = Type.Object(
   { title: 'AuditTrailQuery', additionalProperties: false },
 );
 
-export const AuditTrailEntry = Type.Object(
+const AuditTrailEntry = Type.Object(
   {
     number: Type.Integer({ description: 'Grows with every entry.' }),
     at: Type.String(),

@@ -41,7 +41,7 @@ export const OperatorChangeBody = Type.Object(
 
 export const NewTokenBody = Type.Object({ expires_at: Expiry, label: Label }, { title: 'NewOperatorToken', ...closed });
 
-export const OperatorToken = Type.Object(
+const OperatorToken = Type.Object(
   {
     id: Type.String(),
     label: nullableText,

@@ -14,7 +14,7 @@ import { type AuditTrailEntryView, type AuditTrailPage, AuditTrailQuery } from '
 import type { IssuedTokenView, ListedOperatorView, OperatorView, SignInLinkView } from './schema.ts';
 import { NewOperatorBody, NewTokenBody, type OperatorChangeBody } from './schema.ts';
 
-export interface OperatorServiceOptions {
+interface OperatorServiceOptions {
   readonly operators: Operators;
   readonly clock: Clock;
   /** Where the console is reached, e.g. `http://127.0.0.1:8081`. */

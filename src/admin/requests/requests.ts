@@ -16,16 +16,16 @@ import type { RequestContent, RequestFilters, RequestSearch } from './schema.ts'
 
 const LIMIT_DEFAULT = 50;
 
-export type Filters = View<typeof RequestFilters>;
+type Filters = View<typeof RequestFilters>;
 export type Search = View<typeof RequestSearch>;
 
-export interface RequestPageView {
+interface RequestPageView {
   readonly object: 'list';
   readonly data: readonly RequestView[];
   readonly next: string | null;
 }
 
-export interface Tail {
+interface Tail {
   readonly requests: readonly RequestView[];
   /** There were others, which are left out. */
   readonly more: boolean;

@@ -126,7 +126,7 @@ export const RequestList = Type.Object(
   { title: 'RequestList' },
 );
 
-export const RunningRequest = Type.Object(
+const RunningRequest = Type.Object(
   {
     id: Type.String(),
     key_id: Type.String(),

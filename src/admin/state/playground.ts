@@ -22,13 +22,13 @@ const LABEL = 'Playground';
 /** After this many of its keys were revoked, there is a reason why. */
 const KEYS_MAX = 100;
 
-export interface PlaygroundOptions extends Pick<KeyServiceOptions, 'installationSecret' | 'clock' | 'gatewayOrigin'> {
+interface PlaygroundOptions extends Pick<KeyServiceOptions, 'installationSecret' | 'clock' | 'gatewayOrigin'> {
   readonly ledger: LedgerAdmin;
   /** Where this machine reaches the public listener. */
   readonly listener: string;
 }
 
-export interface PlaygroundAnswer {
+interface PlaygroundAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly requestId: string | null;

@@ -13,7 +13,7 @@ const origin = {
 };
 const Limit = Type.Object({ value: Type.Union([Type.Integer(), Type.Null()]), ...origin });
 
-export const ModelState = Type.Object(
+const ModelState = Type.Object(
   {
     id: Type.String(),
     display_name: Text,
@@ -65,7 +65,7 @@ export const ModelStateList = Type.Object(
   { title: 'ModelStateList' },
 );
 
-export const TargetState = Type.Object(
+const TargetState = Type.Object(
   {
     upstream_model: Type.String(),
     models: Type.Array(Type.String(), { description: 'The models of the catalog that it serves.' }),
@@ -80,7 +80,7 @@ export const TargetState = Type.Object(
   { title: 'TargetState' },
 );
 
-export const ProviderState = Type.Object(
+const ProviderState = Type.Object(
   {
     name: Type.String(),
     kind: Type.String(),

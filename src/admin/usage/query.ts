@@ -13,7 +13,7 @@ const DEFAULT_SINCE = '30d';
 const LENGTH = /^(\d{1,5})([hdw])$/;
 const UNIT_MS = { h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
 
-export interface AskedUsage extends UsageQuery {
+interface AskedUsage extends UsageQuery {
   /** Only keys of this account and of those below it. */
   readonly accountId: string | null;
 }

@@ -8,7 +8,7 @@ import { readUsageQuery } from './query.ts';
 import type { UsageParameters, UsageView } from './schema.ts';
 import { type AccountNames, accountsIn, usageView } from './view.ts';
 
-export interface UsageServiceOptions {
+interface UsageServiceOptions {
   readonly ledger: Pick<LedgerAdmin, 'usageReport' | 'listAccounts'>;
   readonly clock: Clock;
   readonly keys: KeyService;

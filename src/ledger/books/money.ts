@@ -15,7 +15,7 @@ import { type AccountInHand, type Books, type KeyInHand, refused } from './books
 import { addEntry, findEntry, findOwnEntry, findRefund, refundedOf } from './entries.ts';
 import { query, queryOne, type Work } from './work.ts';
 
-export interface Payer {
+interface Payer {
   readonly id: string;
   readonly totals: { purchased: bigint; readonly used: bigint; readonly reserved: bigint };
   /** Null for an account. */

@@ -7,7 +7,7 @@ import { StoreError } from '../../storage/errors.ts';
 import { Connection } from '../../storage/postgres/connection.ts';
 import { sqlState } from '../../storage/postgres/error-mapping.ts';
 
-export interface ReportConnectionOptions {
+interface ReportConnectionOptions {
   readonly url: string;
   readonly lockTimeoutMs: number;
   /** How long a report runs before the server is asked, and how long the server has to answer; then both again. */

@@ -30,10 +30,7 @@ export function newAccountRecord(request: NewAccount, rootId: string, nowMs: num
   return { ...NO_OTHER_LIMITS, ...request, version: 1, rootId, status: 'active', createdAtMs: nowMs };
 }
 
-export type AccountDecision =
-  | { readonly kind: 'change'; readonly account: AccountRecord }
-  | AccountOutcome
-  | OtherVersion;
+type AccountDecision = { readonly kind: 'change'; readonly account: AccountRecord } | AccountOutcome | OtherVersion;
 
 /** `inUse`: whether an account below it is open, or a key of it is not revoked. */
 export function decideAccountChange(

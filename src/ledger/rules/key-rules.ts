@@ -24,7 +24,7 @@ export function newKeyRecord(request: NewKey, inherited: readonly InheritedLimit
   };
 }
 
-export type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | KeyChangeOutcome;
+type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | KeyChangeOutcome;
 
 /** The key as it is to be stored, or the outcome where there is nothing to store. */
 export function decideChange(key: KeyRecord, { ifVersion, ...change }: VersionedKeyChange): ChangeDecision {

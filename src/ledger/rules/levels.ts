@@ -98,7 +98,7 @@ function pathFigures(totals: KeyTotals, path: readonly NodeTotals[]): PathFigure
 }
 
 /** Amounts in the key's unit, and in tokens; the same for a token-budget key. */
-export interface WantedHold {
+interface WantedHold {
   readonly amount: bigint;
   readonly amountMin: bigint;
   readonly tokens: bigint;
@@ -123,7 +123,7 @@ function raisedWithin(held: bigint, wanted: bigint, free: bigint): bigint {
   return held + smaller(wanted - held, larger(free, 0n));
 }
 
-export type PathDecision<N extends NodeTotals = NodeTotals> =
+type PathDecision<N extends NodeTotals = NodeTotals> =
   | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
   | { readonly kind: 'insufficient'; readonly by: Level<N> }
   | { readonly kind: 'temporarily_held'; readonly by: Level<N> }
@@ -152,7 +152,7 @@ export function decideOnPath<N extends NodeTotals>(
   return { kind: 'carries', amount: oneUnit ? tokens : amount, tokens };
 }
 
-export type ExtensionDecision<N extends NodeTotals = NodeTotals> =
+type ExtensionDecision<N extends NodeTotals = NodeTotals> =
   | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
   | { readonly kind: 'insufficient' }
   /** Only other holds are in the way, at this level. */

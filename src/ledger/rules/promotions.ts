@@ -9,7 +9,7 @@ export interface Promotion {
   remaining: bigint;
 }
 
-export interface PromotionPart {
+interface PromotionPart {
   readonly promotion: Promotion;
   readonly amount: bigint;
 }

@@ -75,7 +75,7 @@ export function nodeFrom(row: Row): NodeTotals {
   };
 }
 
-export function accountFrom(row: Row): AccountRecord {
+function accountFrom(row: Row): AccountRecord {
   const cap = (name: string): Cap | null =>
     isNull(row, `${name}_cap`)
       ? null

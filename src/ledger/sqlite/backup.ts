@@ -14,9 +14,9 @@ import { openDatabase, readStoredSchema } from './database.ts';
 import { coldStatements, performCold } from './statements.ts';
 
 /** What a copy says of itself, in a table of its own that a restore removes. */
-export type CopyFacts = Readonly<Record<string, string>>;
+type CopyFacts = Readonly<Record<string, string>>;
 
-export interface VerifiedCopy {
+interface VerifiedCopy {
   readonly schema: number;
   readonly report: AuditReport;
 }

@@ -14,7 +14,7 @@ import {
 import type { Hold, KeyState } from './key-cache.ts';
 import { type AccountNode, nodesAbove, nodesOf } from './tree-cache.ts';
 
-export type BalanceDecision =
+type BalanceDecision =
   | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
   | ({ readonly kind: 'insufficient'; readonly available: bigint } & ByLevel)
   | ({ readonly kind: 'temporarily_held'; readonly retryAfterMs: number } & ByLevel)

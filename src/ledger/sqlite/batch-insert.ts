@@ -9,7 +9,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 const ROWS_AT_ONCE = 8;
 
 /** A query that sees the rows which wait to be written. */
-export interface Select {
+interface Select {
   get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { ConflictReason, StoredReply } from '../port.ts';
 import type { KeyCache } from './key-cache.ts';
 
 /** What a request gets whose claim is taken already, but for the state of the rate limit. */
-export type Repeated =
+type Repeated =
   | { readonly kind: 'conflict'; readonly reason: ConflictReason }
   | { readonly kind: 'in_flight' }
   | { readonly kind: 'replay'; readonly reply: StoredReply };

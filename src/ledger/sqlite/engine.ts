@@ -27,13 +27,13 @@ export interface SqliteEngine {
   close(): void;
 }
 
-export interface SqliteEngineOptions {
+interface SqliteEngineOptions {
   readonly database: DatabaseSync;
   readonly clock: Clock;
   readonly journal: RateJournal;
 }
 
-export interface SyncStoreOptions {
+interface SyncStoreOptions {
   readonly file: string;
   readonly clock?: Clock;
 }

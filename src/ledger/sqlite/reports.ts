@@ -13,7 +13,7 @@ export interface ReportTime {
   readonly steadyMs: number;
 }
 
-export interface ReportSource extends ReportTime {
+interface ReportSource extends ReportTime {
   readonly sql: ColdStatements;
   /** What the reader keeps between two usage reports. */
   readonly tail?: UsageTail;

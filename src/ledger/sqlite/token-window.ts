@@ -3,7 +3,7 @@ import { type Row, text } from '../../storage/columns.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import { type RateRun, RateWindow, readRun } from './rate-window.ts';
 
-export interface TokenRun extends RateRun {
+interface TokenRun extends RateRun {
   /** One count for each of the times. */
   readonly tokens: readonly number[];
 }

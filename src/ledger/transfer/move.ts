@@ -18,7 +18,7 @@ export interface MovedLedger {
 }
 
 /** What PostgreSQL keeps of the installation secret: see `sharedSecret`. */
-export interface SecretSettings {
+interface SecretSettings {
   readonly fingerprint: string;
   /** Null where the environment gives the secret. */
   readonly stored: string | null;

@@ -46,7 +46,7 @@ export function cumulative(reading: Reading): Reading {
   return Object.fromEntries(entries(reading).filter(([name]) => familyOf(name).type !== 'gauge'));
 }
 
-export function entries(reading: Reading): readonly (readonly [FamilyName, readonly Sample[]])[] {
+function entries(reading: Reading): readonly (readonly [FamilyName, readonly Sample[]])[] {
   return Object.entries(reading) as [FamilyName, readonly Sample[]][];
 }
 

@@ -28,7 +28,7 @@ interface KeySeries {
   chargedTokens: number;
 }
 
-export interface RequestMetricsOptions {
+interface RequestMetricsOptions {
   /** Whether every key has series of its own. */
   readonly perKey: boolean;
 }

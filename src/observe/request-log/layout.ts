@@ -46,7 +46,7 @@ export function layoutOf<Source>() {
     );
 }
 
-export class Layout<Source, Schemas extends TProperties> {
+class Layout<Source, Schemas extends TProperties> {
   /** What it is in the view. */
   readonly schema: TObject<Schemas>;
   readonly #names: readonly string[];

@@ -95,7 +95,7 @@ const SCAN_MS = 2_000;
 export const TAIL_ROWS = 1_000;
 
 /** What was found among the next rows, and the id of the last one of them; null where these were the last rows. */
-export interface Scanned {
+interface Scanned {
   readonly entries: readonly RequestEntry[];
   last(): string | null;
 }

@@ -41,7 +41,7 @@ export interface RequestLogStats {
   readonly unauthenticated: number;
 }
 
-export interface RequestLogWriterOptions {
+interface RequestLogWriterOptions {
   readonly appender: RequestLogAppender;
   readonly log: Log;
   enabled(): boolean;

@@ -35,7 +35,7 @@ export function operatorsToPostgres(file: string): Beside & Disposable {
   };
 }
 
-export interface OperatorsFromPostgres extends Beside, Disposable {
+interface OperatorsFromPostgres extends Beside, Disposable {
   /** When the move has succeeded. */
   commit(): void;
 }

@@ -23,7 +23,7 @@ import { explained, OPERATORS_PART, OPERATORS_TABLE, secretFingerprint } from '.
 import { lockOf } from './folder-lock.ts';
 import { type BackupKey, isSealed, unseal } from './seal.ts';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly settings: Settings;
   readonly key: BackupKey;
   /** A path, or `-` for standard input. */
@@ -32,7 +32,7 @@ export interface RestoreOptions {
   readonly replace: boolean;
 }
 
-export interface RestoreReport {
+interface RestoreReport {
   readonly dataDir: string;
   readonly takenAt: string | null;
   readonly audit: AuditReport;

@@ -12,7 +12,7 @@ const KEEP_MAX = 100_000;
 /** Only files with such names are ever removed. */
 const NAME = /^gateway-\d{8}T\d{6}\.\d{3}Z\.db(\.age)?$/;
 
-export interface Schedule {
+interface Schedule {
   readonly everyMs: number;
   readonly keep: number;
 }
@@ -32,7 +32,7 @@ export function readSchedule(every: string, keep: string | undefined): Schedule 
   return { everyMs, keep: kept };
 }
 
-export interface ScheduleEvents {
+interface ScheduleEvents {
   done(report: BackupReport, removed: number): void;
   failed(error: unknown): void;
 }

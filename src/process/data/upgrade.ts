@@ -12,7 +12,7 @@ import { copyDatabase, schemaOf, verifyCopy } from '../../ledger/sqlite/backup.t
 import { openSyncStore } from '../../ledger/sqlite/engine.ts';
 import { whileRunning } from './folder-lock.ts';
 
-export interface UpgradeCheck {
+interface UpgradeCheck {
   readonly engine: 'sqlite' | 'postgres';
   /** Null where there is no store yet. */
   readonly schema: number | null;

@@ -6,7 +6,7 @@ import { FORMATS } from '../../wire/formats.ts';
 import { eventFrame } from '../../wire/translate/answer-writing.ts';
 import type { AnswerContext, EventWriter, TurnEvent } from '../../wire/translate/turn.ts';
 
-export interface AnswerWriter {
+interface AnswerWriter {
   readonly contentType: string;
   /** The bytes that can be sent at once. */
   write(event: TurnEvent): string;

@@ -4,7 +4,7 @@ import { errorCode } from '../../lib/error-code.ts';
 import { isObject, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import { type TransportFailure, transportFailure } from '../upstream.ts';
 
-export interface Refusal {
+interface Refusal {
   readonly kind: 'refused';
   readonly status: number;
   readonly retryAfter: string | null;

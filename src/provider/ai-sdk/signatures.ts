@@ -8,7 +8,7 @@ import { isObject, type JsonObject, parseJson, stringAt } from '../../lib/json.t
 /** The signature by the name under which the package looks for it. */
 export type Signatures = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-export interface Sealed {
+interface Sealed {
   /** The provider that signed, as its package calls it: another one could only refuse what it has not signed. */
   readonly provider: string;
   /** The call that was signed; absent where it was the reasoning itself. */

@@ -34,7 +34,7 @@ export interface BuiltDay {
   readonly more: boolean;
 }
 
-export interface AccountDaysState {
+interface AccountDaysState {
   /** False where something was added to the other rollups only, by a release that does not know this one. */
   readonly current: boolean;
   /** Keys have moved whose usage is still at their former account. */

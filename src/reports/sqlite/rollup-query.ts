@@ -14,7 +14,7 @@ import { rankedDimensions, type TopGroups } from '../top.ts';
 import { accountDaysFrom } from './account-days.ts';
 import type { ColdStatements } from './statements.ts';
 
-export interface Statement {
+interface Statement {
   readonly text: string;
   readonly values: readonly (string | number)[];
 }
@@ -22,7 +22,7 @@ export interface Statement {
 /** Searches that cost about what reading a range does: with fewer, each key is searched in each hour or day. */
 const SEARCHES_MAX = 200_000;
 
-export interface Wanted {
+interface Wanted {
   /** Of the rollups. */
   readonly columns: readonly string[];
   /** What is made of them for a group. */

@@ -86,7 +86,7 @@ const WITHOUT_RECORD = `
   CROSS JOIN keys k ON k.id = n.key_id
   WHERE n.number > ? ORDER BY n.number LIMIT ?`;
 
-export interface Watermark {
+interface Watermark {
   readonly number: number;
   readonly version: number;
 }

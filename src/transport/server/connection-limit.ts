@@ -7,7 +7,7 @@ import type { ServerLimits } from '../server.ts';
  * Connections beyond the limit that are still answered, each with a 503: a client must be able to read why. Further
  * ones are closed at once.
  */
-export const REFUSED_CONNECTIONS_MAX = 64;
+const REFUSED_CONNECTIONS_MAX = 64;
 /** The same of one address, where that has a limit. */
 const REFUSED_OF_ADDRESS_MAX = 8;
 /** From so many free places on, of all, connections without a request make room for new ones. */

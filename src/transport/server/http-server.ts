@@ -20,7 +20,7 @@ import { Http2Session } from './http2-session.ts';
 /** How often the connections are checked for time-outs. */
 const ROUND_MS_MAX = 5_000;
 
-export interface HttpServerOptions {
+interface HttpServerOptions {
   readonly limits: ServerLimits;
   readonly handler: RequestHandler;
   readonly log: Log;

@@ -8,7 +8,7 @@ import { checkCount, checkRequestLine } from './request-head.ts';
 /** What HTTP/2 counts for each field beside its name and value. */
 const FIELD_OVERHEAD_BYTES = 32;
 
-export interface StreamHead {
+interface StreamHead {
   readonly method: string;
   readonly target: string;
   readonly headers: HeaderList;

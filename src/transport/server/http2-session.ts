@@ -26,7 +26,7 @@ const HEADERS_BESIDE = 32;
 
 const { NGHTTP2_ENHANCE_YOUR_CALM } = constants;
 
-export interface SessionOwner extends ConnectionOwner {
+interface SessionOwner extends ConnectionOwner {
   readonly headRoundsMax: number;
   readonly idleRoundsMax: number;
 }

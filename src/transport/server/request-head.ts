@@ -11,7 +11,7 @@ const DIGITS = /^[0-9]+$/;
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const KEEP_ALIVE = /(?:^|,)[ \t]*keep-alive[ \t]*(?:,|$)/i;
 
-export type Framing = { readonly kind: 'length'; readonly bytes: number } | { readonly kind: 'chunked' };
+type Framing = { readonly kind: 'length'; readonly bytes: number } | { readonly kind: 'chunked' };
 
 export class RequestHead {
   readonly method: string;

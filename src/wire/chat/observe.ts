@@ -11,7 +11,7 @@ import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { readChatTerms, readChatTokens, SEARCH, writeChatTokens } from './tokens.ts';
 import { chatCommon, chatUsageFrame } from './usage-frame.ts';
 
-export interface ChatObserverOptions {
+interface ChatObserverOptions {
   readonly publicModel: string;
   /** Whether the client asked for the usage chunk itself. */
   readonly usageAsked: boolean;

@@ -35,7 +35,7 @@ export interface Range {
   readonly end: number;
 }
 
-export type LayoutRefusal = 'too deep' | 'too many members';
+type LayoutRefusal = 'too deep' | 'too many members';
 
 const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
 

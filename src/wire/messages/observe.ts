@@ -17,7 +17,7 @@ const KNOWN_EVENTS = new Set(['message_start', 'content_block_stop']);
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
-export interface MessagesObserverOptions {
+interface MessagesObserverOptions {
   readonly publicModel: string;
   readonly likelyInputTokens?: (() => number) | undefined;
   /** The most tokens that the request can take. */

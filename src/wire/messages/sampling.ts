@@ -3,7 +3,7 @@ import type { SamplingStyle, Turn } from '../translate/turn.ts';
 
 const TEMPERATURE_MAX = 1;
 
-export interface WrittenSampling {
+interface WrittenSampling {
   readonly temperature?: number | undefined;
   readonly top_p?: number | undefined;
   readonly top_k?: number | undefined;

@@ -5,7 +5,7 @@ import { AnyObject, ModelId, Stream, TokenCount, ToolName } from '../schema/part
 
 const TypedObject = Type.Object({ type: Type.String() });
 
-export const Content = Type.Union([Type.String(), Type.Array(TypedObject)]);
+const Content = Type.Union([Type.String(), Type.Array(TypedObject)]);
 
 function inputMessage<Role extends TSchema>(role: Role) {
   return Type.Object({ role, content: Content });

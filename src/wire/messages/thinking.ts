@@ -2,7 +2,7 @@
 import { BUDGET_MIN, budgetOf } from '../translate/settings.ts';
 import type { TargetTraits, Turn } from '../translate/turn.ts';
 
-export interface WrittenThinking {
+interface WrittenThinking {
   readonly thinking: object | undefined;
   readonly effort: string | undefined;
   /** Thinking was asked for by an effort: the sampling settings, which exclude it here, give way. */

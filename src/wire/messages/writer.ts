@@ -9,7 +9,7 @@ import { writeMessagesTokens } from './tokens.ts';
 
 type Finish = Extract<TurnEvent, { type: 'finish' }>;
 
-export function messagesStopReason(finish: Finish | null): string {
+function messagesStopReason(finish: Finish | null): string {
   if (finish?.raw.format === 'messages' && finish.raw.value !== '') return finish.raw.value;
   switch (finish?.reason) {
     case 'stop-sequence':

@@ -7,7 +7,7 @@ import { arrayAt, isObject, type Json } from '../../lib/json.ts';
 import { change } from '../json/edit.ts';
 import { type ParsedBody, parseBody } from '../json/parse-request.ts';
 
-export interface ReadingProvider {
+interface ReadingProvider {
   readonly name: string;
   readonly storesResponses: boolean;
 }

@@ -124,7 +124,7 @@ export function completePart(part: Json): Json {
   }
 }
 
-export function completeTool(tool: Json): Json {
+function completeTool(tool: Json): Json {
   if (!isObject(tool) || tool.type !== 'function') return tool;
   return withDefaults(tool, NULLABLE_TOOL, () => ({ description: null, parameters: null, strict: null }));
 }

@@ -23,7 +23,7 @@ import type {
 } from '../translate/turn.ts';
 import { readTools, SEARCH_TOOL } from './tools.ts';
 
-export interface ReadItem {
+interface ReadItem {
   /** Null where the item is not part of the conversation. */
   readonly role: TurnMessage['role'] | null;
   readonly parts: readonly Part[];
@@ -89,7 +89,7 @@ function readMessage(value: JsonObject, at: string): ReadItem {
   return { role, parts, tools: [] };
 }
 
-export function readContent(content: Json | undefined, at: string, itemId?: string): readonly Part[] {
+function readContent(content: Json | undefined, at: string, itemId?: string): readonly Part[] {
   if (typeof content === 'string') return [compact({ type: 'text', text: content, itemId })];
   if (!Array.isArray(content)) return [];
   return content.map((part: Json, index) => readPart(part, `${at}[${index}]`, itemId));

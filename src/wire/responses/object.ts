@@ -5,7 +5,7 @@ import type { AnswerContext, TurnEvent } from '../translate/turn.ts';
 import { requestedFields } from './complete.ts';
 import { writeResponsesTokens } from './tokens.ts';
 
-export interface ResponseState {
+interface ResponseState {
   readonly id: string;
   readonly createdS: number;
   readonly completedS: number | null;

@@ -9,7 +9,7 @@ import { ItemReader } from './item-reader.ts';
 import { readResponsesTerms, readResponsesTokens } from './tokens.ts';
 
 /** The meaning of the end of a response; the format has no reason of its own for calls and refusals. */
-export function responsesFinish(response: JsonObject, called: boolean, refused: boolean): TurnEvent {
+function responsesFinish(response: JsonObject, called: boolean, refused: boolean): TurnEvent {
   const status = stringAt(response, 'status') ?? 'completed';
   const details = stringAt(objectAt(response, 'incomplete_details') ?? {}, 'reason');
   const raw = { format: 'responses', value: status === 'incomplete' ? (details ?? status) : status } as const;

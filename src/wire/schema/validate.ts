@@ -17,7 +17,7 @@ const ajv = new Ajv({
 const PARAM_LENGTH_MAX = 200;
 
 /** Returns the value itself, typed. Throws `GatewayError('invalid_request')`. */
-export type Validator<Schema extends TSchema> = (value: unknown) => Static<Schema>;
+type Validator<Schema extends TSchema> = (value: unknown) => Static<Schema>;
 
 export function validator<Schema extends TSchema>(schema: Schema): Validator<Schema> {
   let check: ValidateFunction<Static<Schema>> | null = null;

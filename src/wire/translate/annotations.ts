@@ -3,7 +3,7 @@ import { type JsonObject, numberAt, stringAt } from '../../lib/json.ts';
 import type { Annotation } from './turn.ts';
 
 /** Where in its text an annotation stands when the source format does not say: the whole of the block so far. */
-export interface Span {
+interface Span {
   readonly start: number;
   readonly end: number;
   readonly text: string;

@@ -12,7 +12,7 @@ import type { ToolNames } from './tool-names.ts';
 import type { TurnEvent } from './turn.ts';
 import { WholeCharacters } from './whole-characters.ts';
 
-export interface AnswerFilterOptions {
+interface AnswerFilterOptions {
   readonly names: ToolNames;
   /** Stop sequences for the gateway to apply. */
   readonly stop: readonly string[];

@@ -12,7 +12,7 @@ export interface TextBlock {
   logprobs: Json[];
 }
 
-export interface ToolBlock {
+interface ToolBlock {
   readonly type: 'tool';
   readonly callId: string;
   readonly tool: ToolRef;

@@ -33,7 +33,7 @@ export function bareText(written: readonly object[]): string | null {
 }
 
 /** A custom tool as a function: its free text is the one argument. */
-export const CUSTOM_SCHEMA = {
+const CUSTOM_SCHEMA = {
   type: 'object',
   properties: { input: { type: 'string', description: 'The input of the tool, as free text.' } },
   required: ['input'],

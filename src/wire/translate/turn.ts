@@ -169,8 +169,6 @@ export type OutputShape =
       readonly strict?: boolean | undefined;
     };
 
-export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
-
 export interface ReasoningSettings {
   readonly effort?: string | undefined;
   /** messages: `enabled`, `adaptive`, `disabled`, `between_tools`. */

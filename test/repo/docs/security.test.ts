@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
 import { readSettings } from '../../../src/config/settings.ts';
-import { DEFAULT_TIMEOUTS } from '../../../src/core/provider.ts';
+import { TIMEOUTS } from '../../../src/core/provider.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const section = readFileSync(join(root, 'SECURITY.md'), 'utf8').split('## Limits and their defaults')[1] ?? '';
@@ -27,7 +27,7 @@ describe('SECURITY.md', () => {
     const settings = { ...readSettings(env), configFile: join(root, 'there-is-no-such-file.yaml') };
     const config = await loadConfig({ settings, env, sandboxUrl: 'http://127.0.0.1:9' });
     const { limits, streams, routing } = config;
-    const groups: Readonly<Record<string, object>> = { limits, streams, routing, timeouts: DEFAULT_TIMEOUTS };
+    const groups: Readonly<Record<string, object>> = { limits, streams, routing, timeouts: TIMEOUTS.read() };
     const named = rows.filter(({ name }) => name.includes('.'));
     for (const { name, value } of named) {
       const [group = '', key = ''] = name.split('.');

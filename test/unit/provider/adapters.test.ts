@@ -1,7 +1,7 @@
 /** Where each kind of provider is asked, and how the gateway identifies itself there. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DEFAULT_TIMEOUTS, PLAIN_NETWORK, type Provider, type ProviderKind } from '../../../src/core/provider.ts';
+import { PLAIN_NETWORK, type Provider, type ProviderKind, TIMEOUTS } from '../../../src/core/provider.ts';
 import { addressOf } from '../../../src/provider/adapters.ts';
 
 function provider(kind: ProviderKind, baseUrl: string, options: Record<string, unknown> = {}): Provider {
@@ -11,7 +11,7 @@ function provider(kind: ProviderKind, baseUrl: string, options: Record<string, u
     baseUrl,
     apiKeys: ['secret'],
     formats: ['chat', 'responses', 'messages'],
-    timeouts: DEFAULT_TIMEOUTS,
+    timeouts: TIMEOUTS.read(),
     network: PLAIN_NETWORK,
     headers: { 'x-team': 'one' },
     chatLimitField: 'max_tokens',
