@@ -55,11 +55,6 @@ export function pathFrom<N extends NodeTotals>(nodes: TreeNodes<N>, accountId: s
   return path;
 }
 
-/** As holds and entries carry it. */
-export function pathIds(path: readonly NodeTotals[]): readonly string[] {
-  return path.map(({ account }) => account.id);
-}
-
 /** How many levels the account and those below it make. */
 export function heightOf(nodes: TreeNodes, accountId: string): number {
   let height = 0;
