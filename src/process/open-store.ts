@@ -4,9 +4,8 @@ import { storeFile } from '../admin/data-folder.ts';
 import { installationSecret } from '../admin/secrets.ts';
 import type { Settings } from '../config/config.ts';
 import { StoreLockedError } from '../ledger/errors.ts';
-import { GroupCommit } from '../ledger/group-commit/group-commit.ts';
+import { GroupCommit, type OperationRunner } from '../ledger/group-commit/group-commit.ts';
 import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
-import type { OperationRunner } from '../ledger/store.ts';
 
 const LOCK_WAIT_MS = 2_000;
 const LOCK_PAUSE_MS = 50;

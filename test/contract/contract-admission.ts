@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { StoreError } from '../../src/ledger/errors.ts';
+import type { OperationRunner } from '../../src/ledger/group-commit/group-commit.ts';
 import type { Operation } from '../../src/ledger/operations.ts';
 import type { AdmitOutcome } from '../../src/ledger/port.ts';
-import type { OperationRunner } from '../../src/ledger/store.ts';
 import { admitRequest, Bench, type OpenBooks, settleRequest } from './fixtures.ts';
 
 const RATE_ONLY = { hold: null } as const;

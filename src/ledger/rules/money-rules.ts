@@ -1,7 +1,7 @@
 /** What may be booked beside charges and purchases; the same in every backend. Pure. */
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import type { Purchase } from '../operations.ts';
-import { OWN_ENTRY_PREFIX, type StatementEntry } from '../port.ts';
+import { OWN_ENTRY_PREFIX, type Refused, type StatementEntry } from '../port.ts';
 
 /** Of whoever pays: a root, or a key that pays for itself. */
 export interface PayerTotals {
@@ -89,9 +89,7 @@ export interface RefundedCharge {
   readonly refunded: bigint;
 }
 
-export type RefundDecision =
-  | { readonly kind: 'refund'; readonly amount: bigint }
-  | { readonly kind: 'refused'; readonly reason: string };
+export type RefundDecision = { readonly kind: 'refund'; readonly amount: bigint } | Refused;
 
 /** `amountNanos`: null for all that is left of the charge. */
 export function decideRefund(
