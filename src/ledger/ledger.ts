@@ -4,12 +4,12 @@ import type { RolledUp } from '../core/usage-report.ts';
 import { StoreError } from '../storage/errors.ts';
 import type { LedgerStats } from './group-commit/batch-stats.ts';
 import type { BatcherOptions } from './group-commit/batcher.ts';
-import { GroupCommit } from './group-commit/group-commit.ts';
+import { GroupCommit, type OperationRunner } from './group-commit/group-commit.ts';
 import { type MethodsOf, operationFor } from './operation.ts';
 import { type Operation, PORT_OPERATIONS, type Pruned, type Recovered } from './operations.ts';
 import { OrphanedHolds } from './orphaned-holds.ts';
 import type { AdmitOutcome, AdmitRequest, Ledger, LedgerAdmin } from './port.ts';
-import type { OperationRunner, Store } from './store.ts';
+import type { Store } from './store.ts';
 
 export interface LeaseOptions {
   /** How long this owner counts as living after its last heartbeat. */
@@ -30,7 +30,7 @@ export interface OwnedLedger extends Ledger, LedgerAdmin {
   /** Adds charges to the rollups of the usage reports, a bounded number at a time. */
   rollUp(): Promise<RolledUp>;
   prune(usageKeepMs: number | null): Promise<Pruned>;
-  /** How its batches do; null where another thread has them. */
+  /** How its batches do. */
   stats(): Promise<LedgerStats>;
 }
 
@@ -39,7 +39,6 @@ const RECOVER_STEP = 200;
 const PRUNE_STEP = 500;
 const ROLLUP_STEP = 2_000;
 
-/** A ledger on a store of this thread. */
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
   return createLedgerOn(new GroupCommit(store, options), options);
 }

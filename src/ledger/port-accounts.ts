@@ -2,7 +2,7 @@
 import type { AccountRecord, AccountStatus } from '../core/account.ts';
 import { change, lookup, report } from './operation.ts';
 import type { KeyChangeOutcome, OtherLimits, OtherVersion } from './port-keys.ts';
-import type { PurchaseDetails } from './port-money.ts';
+import type { PurchaseDetails, Refused } from './port-money.ts';
 
 /** Accounts in a tree, and which keys belong to them. Each of these can be sent again. */
 export const ACCOUNT_OPERATIONS = {
@@ -63,9 +63,7 @@ export type NewAccount = Pick<
 > &
   Partial<OtherLimits>;
 
-export type AccountChange = Partial<
-  Pick<AccountRecord, 'name' | 'externalId' | 'labels' | 'status' | 'rpmLimit' | 'creditCap' | 'tokenCap'> & OtherLimits
->;
+export type AccountChange = Partial<Omit<AccountRecord, 'id' | 'version' | 'parentId' | 'rootId' | 'createdAtMs'>>;
 
 export type VersionedAccountChange = AccountChange & {
   /** The change is made only to this version of the account. */
@@ -76,22 +74,14 @@ export interface UnknownAccount {
   readonly kind: 'unknown_account';
 }
 
-export interface AccountRefusal {
-  readonly kind: 'refused';
-  readonly reason: string;
-}
-
-export type AccountOutcome =
-  | { readonly kind: 'account'; readonly account: AccountRecord }
-  | UnknownAccount
-  | AccountRefusal;
+export type AccountOutcome = { readonly kind: 'account'; readonly account: AccountRecord } | UnknownAccount | Refused;
 
 export type KeyPlaceOutcome = Exclude<KeyChangeOutcome, OtherVersion> | UnknownAccount;
 
 export type AccountCreditOutcome =
   | { readonly kind: 'account_credited'; readonly account: AccountRecord; readonly balance: bigint }
   | UnknownAccount
-  | AccountRefusal;
+  | Refused;
 
 /** What has passed through an account, by the paths that it was charged on. */
 export interface AccountSummary {

@@ -1,9 +1,8 @@
 /** The part of the ledger's port that is about keys, as an operator makes and changes them. */
-import type { KeyRecord, KeyStatus, Mode, StoredStatus } from '../core/key.ts';
+import type { KeyRecord, KeyStatus } from '../core/key.ts';
 import type { RateLimits, Restrictions } from '../core/limits.ts';
-import type { Period } from '../core/period.ts';
 import { change, hot, lookup, report } from './operation.ts';
-import type { PurchaseDetails } from './port-money.ts';
+import type { PurchaseDetails, Refused } from './port-money.ts';
 
 export const KEY_OPERATIONS = {
   createKey: change<(request: NewKey) => KeyRecord>().takes('request'),
@@ -60,21 +59,12 @@ export interface KeyListQuery {
 /** Of a key or an account; absent where there are none. */
 export type OtherLimits = Omit<RateLimits, 'rpmLimit'> & Restrictions;
 
-export interface NewKey extends Partial<Omit<OtherLimits, 'models'>> {
-  readonly captureDays?: number | null;
-  readonly id: string;
-  readonly mode: Mode;
-  readonly label: string | null;
-  readonly providerScope: string;
-  readonly models: readonly string[] | null;
-  readonly rpmLimit: number | null;
-  readonly expiresAtMs: number | null;
-  readonly budget: bigint | null;
-  readonly period: Period;
+export interface NewKey
+  extends Pick<KeyRecord, 'id' | 'mode' | 'label' | 'providerScope' | 'expiresAtMs' | 'budget' | 'period'>,
+    Pick<KeyRecord, 'rpmLimit' | 'models'>,
+    Partial<Omit<OtherLimits, 'models'> & Pick<KeyRecord, 'captureDays' | 'cap'>> {
   /** The account that pays for it; then there is no first purchase. */
   readonly accountId?: string | null;
-  /** Of a credit key of an account. */
-  readonly cap?: bigint | null;
   /** First purchase of a credit key, in nanos; written as an entry like any other. */
   readonly credit: bigint;
   readonly secret: { readonly digest: string; readonly prefix: string };
@@ -91,18 +81,10 @@ export interface KeySummary extends Summary {
   readonly secretPrefixes: readonly string[];
 }
 
-export interface KeyChange extends Partial<Omit<OtherLimits, 'models'>> {
-  readonly captureDays?: number | null;
-  readonly status?: StoredStatus;
-  readonly label?: string | null;
-  readonly providerScope?: string;
-  readonly models?: readonly string[] | null;
-  readonly rpmLimit?: number | null;
-  readonly expiresAtMs?: number | null;
-  readonly budget?: bigint | null;
-  readonly cap?: bigint | null;
-  readonly period?: Period;
-}
+/** What else a record says is decided by other operations, or never changes. */
+export type KeyChange = Partial<
+  Omit<KeyRecord, 'id' | 'version' | 'mode' | 'accountId' | 'inherited' | 'createdAtMs' | 'prefix'>
+>;
 
 export interface VersionedKeyChange extends KeyChange {
   /** The change is made only to this version of the key. */
@@ -114,7 +96,7 @@ export type KeyChangeOutcome =
   | { readonly kind: 'unknown_key' }
   | OtherVersion
   /** A revoked key stays revoked; a credit key has no budget. */
-  | { readonly kind: 'refused'; readonly reason: string };
+  | Refused;
 
 /** Another version than `ifVersion` says: somebody has changed the key or the account meanwhile. */
 export interface OtherVersion {
@@ -125,7 +107,7 @@ export interface OtherVersion {
 export type CreditOutcome =
   | { readonly kind: 'added'; readonly key: KeyRecord; readonly balance: bigint }
   | { readonly kind: 'unknown_key' }
-  | { readonly kind: 'refused'; readonly reason: string };
+  | Refused;
 
 export interface Summary {
   readonly key: KeyRecord;

@@ -59,7 +59,7 @@ export interface FoundCharge {
   readonly atMs: number;
 }
 
-interface Refused {
+export interface Refused {
   readonly kind: 'refused';
   readonly reason: string;
 }

@@ -1,6 +1,4 @@
-import type { LedgerStats } from './group-commit/batch-stats.ts';
-import type { Operation, OperationName, OperationOf, Outcome, Result } from './operations.ts';
-import type { Mark } from './port.ts';
+import type { Operation, Result } from './operations.ts';
 
 /** One connection to where the ledger is kept. */
 export interface Store {
@@ -21,19 +19,5 @@ export interface Store {
   flushed?(): Promise<void>;
   /** Where operations that may take long go, so that no request waits behind them; without it, they go the same way. */
   readonly background?: Store;
-  close(): Promise<void>;
-}
-
-/** Takes operations one by one, for a store with its group commit. */
-export interface OperationRunner {
-  /** The outcome where memory alone can decide; otherwise null, and nothing was done. */
-  now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null;
-  /** Rejects with a `StoreError` when the store failed; then nothing is known about the operation. */
-  run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>>;
-  /** Rides on a batch that is sent anyway, or soon goes by itself. The end of its hold makes it void. */
-  mark(mark: Mark): void;
-  /** How its batches do. */
-  stats(): Promise<LedgerStats>;
-  /** Sends what waits, then closes. */
   close(): Promise<void>;
 }

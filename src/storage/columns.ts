@@ -49,3 +49,9 @@ export function bytes(row: Row, column: string): Uint8Array {
   if (!(value instanceof Uint8Array)) throw new TypeError(`column ${column} holds no bytes`);
   return value;
 }
+
+/** The texts of one column in the order of the rows, by those of another. */
+export function textsBy(rows: readonly Row[], by: string, column: string): ReadonlyMap<string, readonly string[]> {
+  const groups = Map.groupBy(rows, (row) => text(row, by));
+  return new Map([...groups].map(([name, group]) => [name, group.map((row) => text(row, column))]));
+}

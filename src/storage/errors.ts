@@ -23,14 +23,13 @@ export class StoreBrokenError extends StoreError {
   override name = 'StoreBrokenError';
 }
 
-export type StoreErrorName = 'StoreError' | 'StoreLockedError' | 'StoreVersionError' | 'StoreBrokenError';
+const STORE_ERRORS = { StoreError, StoreLockedError, StoreVersionError, StoreBrokenError };
 
-/** An error of the store by its name, as it comes back from another thread. */
+export type StoreErrorName = keyof typeof STORE_ERRORS;
+
+/** An error of the store by its name, as it comes back from another process. */
 export function storeError(name: StoreErrorName, message: string): StoreError {
-  if (name === 'StoreLockedError') return new StoreLockedError(message);
-  if (name === 'StoreVersionError') return new StoreVersionError(message);
-  if (name === 'StoreBrokenError') return new StoreBrokenError(message);
-  return new StoreError(message);
+  return new STORE_ERRORS[name](message);
 }
 
 export function asStoreError(error: unknown): StoreError {

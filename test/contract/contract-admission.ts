@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { OperationRunner } from '../../src/ledger/group-commit/group-commit.ts';
 import type { Operation } from '../../src/ledger/operations.ts';
 import type { AdmitOutcome } from '../../src/ledger/port.ts';
-import type { OperationRunner } from '../../src/ledger/store.ts';
 import { StoreError } from '../../src/storage/errors.ts';
 import { admitRequest, Bench, type OpenBooks, settleRequest } from './fixtures.ts';
 

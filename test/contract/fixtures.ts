@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../src/core/clock.ts';
+import type { OperationRunner } from '../../src/ledger/group-commit/group-commit.ts';
 import { createLedgerOn, type LeaseOptions, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import type {
   AdmitOutcome,
@@ -11,7 +12,6 @@ import type {
   SettleRequest,
   UsageRecord,
 } from '../../src/ledger/port.ts';
-import type { OperationRunner } from '../../src/ledger/store.ts';
 
 export class ManualClock implements Clock {
   readonly steady: Clock = { nowMs: () => this.#nowMs - this.#jumpedMs };

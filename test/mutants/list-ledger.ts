@@ -414,7 +414,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the audit overlooks what is kept as used',
-    edits: [['ledger/rules/audit-findings.ts', "['used', kept.used, credit ? counted.used : 0n],", '']],
+    edits: [['ledger/rules/audit-findings.ts', "['used', sum('used'), credit ? sum('entries_charged') : 0n],", '']],
     tests: [['test/contract/sqlite.test.ts', 'the audit names what does not add up']],
   },
   {

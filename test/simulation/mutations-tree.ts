@@ -298,8 +298,8 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'rules/account-rules.ts',
-        "if (account.parentId !== null) return 'credit is bought",
-        "if (account.parentId === '') return 'credit is bought",
+        "if (parentId !== null) return 'credit is bought",
+        "if (parentId === '') return 'credit is bought",
       ],
       [SCHEMA, 'CHECK (parent_id IS NULL OR purchased = 0)', 'CHECK (TRUE)'],
     ],

@@ -285,7 +285,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a new period is counted without the charges of its own batch',
-    edits: [['sqlite/engine.ts', 'accounts.sql.charges.write();\n    return performCold', 'return performCold']],
+    edits: [['sqlite/handlers.ts', 'keys.sql.charges.write();\n  return performCold', 'return performCold']],
   },
   {
     name: 'a void of an unknown hold leaves no trace for its admission',
@@ -359,11 +359,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the watermark of the rollups stays where it is',
-    edits: [['sqlite/usage-rollup.ts', 'SET number = ?, version', 'SET number = number + 0 * ?, version']],
+    edits: [['../reports/sqlite/rollup.ts', 'SET number = ?, version', 'SET number = number + 0 * ?, version']],
   },
   {
     name: 'a cancelled call is added to the rollups again and again',
-    edits: [['sqlite/usage-rollup.ts', "sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);", '']],
+    edits: [['../reports/sqlite/rollup.ts', "sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);", '']],
   },
   {
     name: 'usage records are removed that no rollup counts yet',

@@ -17,20 +17,20 @@ import {
   newAccountRecord,
   TRANSFER_KINDS,
   TRANSFER_TAKEN,
-  wrongAccountPurchase,
+  wrongBuyingAccount,
   wrongMove,
   wrongNewAccount,
   wrongPlace,
-  wrongTransfer,
 } from '../rules/account-rules.ts';
 import { inheritedFrom, inheritedText } from '../rules/limits.ts';
+import { wrongSum } from '../rules/money-rules.ts';
+import { ACCOUNT_COLUMNS, accountValues } from '../rules/row-mapping.ts';
 import { pathFrom } from '../rules/tree.ts';
 import { type AccountInHand, type Books, type KeyInHand, refused, UNKNOWN_ACCOUNT, UNKNOWN_KEY } from './books.ts';
 import { addEntry, findEntry } from './entries.ts';
 import { countPeriodAnew, saveKey } from './keys.ts';
 import { accountAsPayer, movePromotions, purchase } from './money.ts';
-import { ACCOUNT_COLUMNS, accountValues, insertion, update } from './rows.ts';
-import { query, queryOne, type Work } from './work.ts';
+import { insertion, query, queryOne, update, type Work } from './work.ts';
 
 const ADD = insertion('@tree_accounts', ['id', ...ACCOUNT_COLUMNS, 'credit_start_ms', 'tokens_start_ms']);
 
@@ -122,7 +122,7 @@ export function* joinAccount(books: Books, keyId: string, accountId: string, ent
   if (account === null) return UNKNOWN_ACCOUNT;
   const { root } = account;
   const balance = totals.purchased - totals.used;
-  const wrong = wrongPlace(totals.key, totals.liveHolds, account.node) ?? wrongTransfer(root, balance);
+  const wrong = wrongPlace(totals.key, totals.liveHolds, account.node) ?? wrongSum(root.purchased + balance);
   if (wrong !== null) return refused(wrong);
   const nowMs = Math.max(key.nowMs, account.nowMs);
   if (balance > 0n) {
@@ -145,7 +145,7 @@ export function* addAccountCredit(books: Books, accountId: string, given: Purcha
   if (inHand === null) return UNKNOWN_ACCOUNT;
   const { node } = inHand;
   const payer = accountAsPayer(books, inHand);
-  const wrong = yield* purchase(payer, given, () => wrongAccountPurchase(node, given.amountNanos));
+  const wrong = yield* purchase(payer, given, wrongBuyingAccount(node.account));
   if (wrong !== null) return refused(wrong);
   return { kind: 'account_credited', account: node.account, balance: node.purchased - node.used };
 }

@@ -2,7 +2,7 @@
 import { integer, text } from '../../storage/columns.ts';
 import { ORPHAN_GRACE_MS } from '../operations.ts';
 import type { AuditReport } from '../port.ts';
-import { auditedKey, compareNode, compareTotals, FINDINGS_MAX, faultLine } from '../rules/audit-findings.ts';
+import { compareKey, compareNode, FINDINGS_MAX, faultLine } from '../rules/audit-findings.ts';
 import { SIGNED_AMOUNT } from '../rules/money-rules.ts';
 import type { Dialect, Reading } from './dialect.ts';
 import { MONEY_FAULTS } from './money-faults.ts';
@@ -121,7 +121,7 @@ function isWithoutCharge(row: string): string {
 
 export function* audit({ dialect, nowMs }: Reading): Work<AuditReport> {
   const keys = yield* query(keySums(dialect));
-  const findings = keys.map(auditedKey).flatMap(compareTotals);
+  const findings = keys.flatMap(compareKey);
   for (const row of yield* query(nodeSums(dialect))) findings.push(...compareNode(row));
   for (const [what, sql] of FAULTS) findings.push(...(yield* faults(what, sql)));
   const brought = `SELECT k.key_id, k.key_id AS id FROM @keys k WHERE k.account_id IS NOT NULL AND k.mode = 'credit' AND

@@ -4,7 +4,7 @@
  */
 import type { AccountRecord } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
-import type { AccountSummary } from '../port.ts';
+import type { AccountSummary, Refused } from '../port.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
 import type { NodeTotals, TreeNodes } from '../rules/tree.ts';
 import type { Reading } from './dialect.ts';
@@ -55,11 +55,6 @@ export interface Books extends Reading {
 
 export const UNKNOWN_KEY = { kind: 'unknown_key' } as const;
 export const UNKNOWN_ACCOUNT = { kind: 'unknown_account' } as const;
-
-export interface Refused {
-  readonly kind: 'refused';
-  readonly reason: string;
-}
 
 export function refused(reason: string): Refused {
   return { kind: 'refused', reason };

@@ -1,5 +1,5 @@
 /** What differs between the SQL of the two stores; everything else is one text for both. */
-import { TOTAL_COLUMNS } from './rows.ts';
+import { TOTAL_COLUMNS } from '../rules/row-mapping.ts';
 import type { Value } from './work.ts';
 
 export interface Dialect {

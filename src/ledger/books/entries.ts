@@ -3,8 +3,7 @@ import { amount, integer, type Row, text } from '../../storage/columns.ts';
 import type { FoundCharge } from '../port.ts';
 import type { NewEntry } from '../rules/money-rules.ts';
 import type { Dialect } from './dialect.ts';
-import { insertion } from './rows.ts';
-import { query, queryOne, type Work } from './work.ts';
+import { insertion, query, queryOne, type Work } from './work.ts';
 
 const ADD = insertion('@account_entries', [
   ...['node_id', 'kind', 'id', 'amount', 'at_ms', 'other_id', 'note', 'actor'],

@@ -1,5 +1,5 @@
 /** Keys for the operator, in the order in which they were made: what is asked for is found here, and nothing else leaves the store. */
-import { amount, integer, type Row, text } from '../../storage/columns.ts';
+import { amount, integer, type Row, text, textsBy } from '../../storage/columns.ts';
 import type { KeyExpiry, KeyListQuery, KeySummary } from '../port.ts';
 import { keySummary } from '../rules/key-rules.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
@@ -81,13 +81,7 @@ export function* secretPrefixes(
     `SELECT key_id, prefix FROM @secrets WHERE ${dialect.isOneOf('key_id', '$1')} ORDER BY key_id, number DESC`,
     JSON.stringify(keyIds),
   );
-  const prefixes = new Map<string, string[]>();
-  for (const row of rows) {
-    const ofKey = prefixes.get(text(row, 'key_id'));
-    if (ofKey === undefined) prefixes.set(text(row, 'key_id'), [text(row, 'prefix')]);
-    else ofKey.push(text(row, 'prefix'));
-  }
-  return prefixes;
+  return textsBy(rows, 'key_id', 'prefix');
 }
 
 export function* keyIds(dialect: Dialect, accountId: string | null, below: boolean): Work<readonly string[]> {

@@ -10,21 +10,20 @@ import {
   keySummary,
   newKeyRecord,
   REVOKED_IS_FINAL,
+  wrongBuyer,
   wrongCap,
   wrongCapture,
   wrongCredit,
   wrongLimits,
-  wrongPurchase,
 } from '../rules/key-rules.ts';
 import { inheritedFrom } from '../rules/limits.ts';
 import { FIRST_PURCHASE } from '../rules/money-rules.ts';
-import { keyFrom } from '../rules/row-mapping.ts';
+import { KEY_COLUMNS, keyFrom, keyValues } from '../rules/row-mapping.ts';
 import { type AccountInHand, type Books, type KeyInHand, refused, UNKNOWN_KEY } from './books.ts';
 import { addEntry } from './entries.ts';
 import { secretPrefixes } from './key-list.ts';
 import { keyAsPayer, purchase } from './money.ts';
-import { KEY_COLUMNS, keyValues, update } from './rows.ts';
-import { query, queryOne, type Work } from './work.ts';
+import { query, queryOne, update, type Work } from './work.ts';
 
 export function* createKey(books: Books, request: NewKey): Work<KeyRecord> {
   const [key] = yield* createKeys(books, [request]);
@@ -131,7 +130,7 @@ export function* addCredit(books: Books, keyId: string, given: Purchase): Work<C
   const { key } = totals;
   if (key.mode !== 'credit') return refused('a token-budget key has no credit');
   const payer = keyAsPayer(books, inHand);
-  const wrong = yield* purchase(payer, given, () => wrongPurchase(totals, given.amountNanos));
+  const wrong = yield* purchase(payer, given, wrongBuyer(key));
   if (wrong !== null) return refused(wrong);
   return { kind: 'added', key, balance: key.accountId === null ? totals.purchased - totals.used : 0n };
 }

@@ -8,6 +8,7 @@ import {
   decideRefund,
   NO_CREDIT_CHARGED,
   wrongCorrection,
+  wrongPurchase,
   wrongRepeat,
 } from '../rules/money-rules.ts';
 import { wrongExpiry } from '../rules/promotions.ts';
@@ -71,8 +72,8 @@ function* addPurchased(payer: Payer, more: bigint): Work<void> {
   yield* payer.save();
 }
 
-/** Books a purchase, or promotional credit where it has an expiry, once; a reason where it cannot. */
-export function* purchase(payer: Payer, given: Purchase, wrongNow: () => string | null): Work<string | null> {
+/** Books a purchase, or promotional credit where it has an expiry, once; a reason where it cannot. `wrongNow` keeps it from buying more. */
+export function* purchase(payer: Payer, given: Purchase, wrongNow: string | null): Work<string | null> {
   const { entryId, amountNanos, note, actor, expiresAtMs = null } = given;
   const { id: nodeId, createdAtMs, nowMs } = payer;
   // Purchases of earlier releases are among the charges.
@@ -85,7 +86,10 @@ export function* purchase(payer: Payer, given: Purchase, wrongNow: () => string 
     const before = { amount: amount(booked, 'amount'), expiresAtMs: expiry, atMs: integer(booked, 'at_ms') };
     return wrongRepeat(before, given, createdAtMs);
   }
-  const wrong = wrongNow() ?? (expiresAtMs === null ? null : wrongExpiry(expiresAtMs, nowMs));
+  const wrong =
+    wrongNow ??
+    wrongPurchase(payer.totals, amountNanos) ??
+    (expiresAtMs === null ? null : wrongExpiry(expiresAtMs, nowMs));
   if (wrong !== null) return wrong;
   const entry = { nodeId, id: entryId, amount: amountNanos, atMs: nowMs, note, actor };
   if (expiresAtMs === null) yield* addEntry({ ...entry, kind: 'purchase' });

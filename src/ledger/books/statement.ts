@@ -5,23 +5,6 @@ import { NO_CREDIT_CHARGED, SIGNED_AMOUNT } from '../rules/money-rules.ts';
 import type { Dialect, Reading } from './dialect.ts';
 import { query, queryOne, type Work } from './work.ts';
 
-/** Whose statement it is, and until when: all times are before `untilMs`. */
-interface StatementPayer {
-  readonly of: Statement['of'];
-  readonly id: string;
-  readonly name: string | null;
-}
-
-interface StatementQueries {
-  /** Parameters: the payer, and the first time that is not counted. Gives `booked` and `charged`. */
-  readonly sums: string;
-  /** Parameters: the payer, from and until. */
-  readonly entries: string;
-  readonly usage: string;
-  /** By key and model, as `usage`, of the charges that have a usage record. */
-  readonly tokens: string;
-}
-
 const TOKEN_CLASSES: readonly TokenClass[] = [
   ...(['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'] as const),
 ];
@@ -41,64 +24,35 @@ export function* statement(
   const payer = yield* payerOf(id);
   if (payer === null) return { kind: 'unknown_payer' };
   if (payer === 'tokens') return { kind: 'refused', reason: NO_CREDIT_CHARGED };
-  const queries = statementQueries(payer.of, dialect);
-  const sums = yield* queryOne(queries.sums, id, sinceMs);
-  if (sums === undefined) throw new Error('a sum has no row');
-  const entries = yield* query(queries.entries, id, sinceMs, untilMs);
-  const usage = yield* query(queries.usage, id, sinceMs, untilMs);
-  const tokens = yield* query(queries.tokens, id, sinceMs, untilMs);
-  return statementFrom(payer, sums, entries, usage, tokens, nowMs);
-}
-
-function* payerOf(id: string): Work<StatementPayer | 'tokens' | null> {
-  const key = yield* queryOne('SELECT k.label, k.mode FROM @keys k WHERE k.key_id = $1', id);
-  if (key !== undefined) {
-    return text(key, 'mode') === 'credit' ? { of: 'key', id, name: textOrNull(key, 'label') } : 'tokens';
-  }
-  const account = yield* queryOne('SELECT t.name, t.parent_id FROM @tree_accounts t WHERE t.id = $1', id);
-  if (account === undefined) return null;
-  return { of: isNull(account, 'parent_id') ? 'root' : 'account', id, name: text(account, 'name') };
-}
-
-function statementQueries(of: Statement['of'], dialect: Dialect): StatementQueries {
-  const [payer, from, until] = ['$1', '$2', '$3'];
+  const { of, name } = payer;
+  const time = [id, sinceMs, untilMs] as const;
+  const [from, until] = ['$2', '$3'];
+  const booked = bookedBy(of);
   const charges = chargesOf(of, dialect);
-  const old = `SELECT 'purchase' AS kind, e.id, e.amount, e.at_ms, e.note, NULL AS actor, NULL AS charge_id,
-      NULL AS expires_at_ms, NULL AS other_id
-    FROM @entries e WHERE e.key_id = ${payer} AND e.kind = 'purchase'`;
-  const booked = `SELECT kind, id, ${SIGNED_AMOUNT} AS amount, at_ms, note, actor, charge_id,
-      expires_at_ms, other_id
-    FROM @account_entries WHERE node_id = ${payer}`;
-  const all = of === 'key' ? `${old} UNION ALL ${booked}` : booked;
-  return {
-    sums: `SELECT coalesce((SELECT ${dialect.signedSum('b.amount')} FROM (${all}) b WHERE b.at_ms < ${from}), 0) AS booked,
+  // Of everything before the time.
+  const sums = yield* queryOne(
+    `SELECT coalesce((SELECT ${dialect.signedSum('b.amount')} FROM (${booked}) b WHERE b.at_ms < ${from}), 0) AS booked,
       coalesce((SELECT sum(e.amount) ${charges} AND e.at_ms < ${from}), 0) AS charged`,
-    entries: `SELECT b.* FROM (${all}) b WHERE b.at_ms >= ${from} AND b.at_ms < ${until} ORDER BY b.at_ms, b.kind, b.id`,
-    usage: `SELECT e.key_id, e.model, count(*) AS charges, sum(e.amount) AS amount ${charges}
+    id,
+    sinceMs,
+  );
+  if (sums === undefined) throw new Error('a sum has no row');
+  const entryRows = yield* query(
+    `SELECT b.* FROM (${booked}) b WHERE b.at_ms >= ${from} AND b.at_ms < ${until} ORDER BY b.at_ms, b.kind, b.id`,
+    ...time,
+  );
+  const usageRows = yield* query(
+    `SELECT e.key_id, e.model, count(*) AS charges, sum(e.amount) AS amount ${charges}
       AND e.at_ms >= ${from} AND e.at_ms < ${until} GROUP BY e.key_id, e.model ORDER BY e.key_id, e.model`,
-    tokens: `SELECT e.key_id, e.model, count(*) AS recorded, ${TOKEN_SUMS.join(', ')}
+    ...time,
+  );
+  // The same of the charges that have a usage record.
+  const tokenRows = yield* query(
+    `SELECT e.key_id, e.model, count(*) AS recorded, ${TOKEN_SUMS.join(', ')}
       ${chargesOf(of, dialect, dialect.recorded)} AND e.at_ms >= ${from} AND e.at_ms < ${until}
         AND u.at_ms >= ${from} AND u.at_ms < ${until} GROUP BY e.key_id, e.model`,
-  };
-}
-
-/** From the charges in credits that count; of a key, those that it paid for itself. */
-function chargesOf(of: Statement['of'], dialect: Dialect, entries = '@entries e'): string {
-  const from = `FROM ${entries} JOIN @keys k ON k.key_id = e.key_id WHERE e.kind = 'charge' AND k.mode = 'credit'`;
-  if (of === 'key') return `${from} AND e.key_id = $1 AND e.root_id IS NULL`;
-  if (of === 'root') return `${from} AND e.root_id = $1`;
-  return `${from} AND e.root_id = (SELECT t.root_id FROM @tree_accounts t WHERE t.id = $1) AND ${dialect.isOnPath('$1')}`;
-}
-
-/** `sums`: of everything before the time. */
-function statementFrom(
-  { of, name }: StatementPayer,
-  sums: Row,
-  entryRows: readonly Row[],
-  usageRows: readonly Row[],
-  tokenRows: readonly Row[],
-  nowMs: number,
-): Statement {
+    ...time,
+  );
   const entries = entryRows.map(entryFrom);
   const recorded = new Map(tokenRows.map((row) => [groupOf(row), row]));
   const usage = usageRows.map((row) => usageFrom(row, recorded.get(groupOf(row))));
@@ -107,6 +61,35 @@ function statementFrom(
   const spent = usage.reduce((sum, { amount }) => sum + amount, 0n);
   const closing = opening === null ? null : opening + added - spent;
   return { kind: 'statement', of, name, opening, closing, entries, usage, nowMs };
+}
+
+function* payerOf(id: string): Work<Pick<Statement, 'of' | 'name'> | 'tokens' | null> {
+  const key = yield* queryOne('SELECT k.label, k.mode FROM @keys k WHERE k.key_id = $1', id);
+  if (key !== undefined) {
+    return text(key, 'mode') === 'credit' ? { of: 'key', name: textOrNull(key, 'label') } : 'tokens';
+  }
+  const account = yield* queryOne('SELECT t.name, t.parent_id FROM @tree_accounts t WHERE t.id = $1', id);
+  if (account === undefined) return null;
+  return { of: isNull(account, 'parent_id') ? 'root' : 'account', name: text(account, 'name') };
+}
+
+/** Everything but charges, with its sign; what earlier releases have booked for a key is among its charges. */
+function bookedBy(of: Statement['of']): string {
+  const booked = `SELECT kind, id, ${SIGNED_AMOUNT} AS amount, at_ms, note, actor, charge_id,
+      expires_at_ms, other_id
+    FROM @account_entries WHERE node_id = $1`;
+  if (of !== 'key') return booked;
+  return `SELECT 'purchase' AS kind, e.id, e.amount, e.at_ms, e.note, NULL AS actor, NULL AS charge_id,
+      NULL AS expires_at_ms, NULL AS other_id
+    FROM @entries e WHERE e.key_id = $1 AND e.kind = 'purchase' UNION ALL ${booked}`;
+}
+
+/** From the charges in credits that count; of a key, those that it paid for itself. */
+function chargesOf(of: Statement['of'], dialect: Dialect, entries = '@entries e'): string {
+  const from = `FROM ${entries} JOIN @keys k ON k.key_id = e.key_id WHERE e.kind = 'charge' AND k.mode = 'credit'`;
+  if (of === 'key') return `${from} AND e.key_id = $1 AND e.root_id IS NULL`;
+  if (of === 'root') return `${from} AND e.root_id = $1`;
+  return `${from} AND e.root_id = (SELECT t.root_id FROM @tree_accounts t WHERE t.id = $1) AND ${dialect.isOnPath('$1')}`;
 }
 
 // The schema's CHECK constraint holds the kind to this type.

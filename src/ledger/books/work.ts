@@ -40,3 +40,18 @@ export function* known<T>(value: T): Work<T> {
   yield* [];
   return value;
 }
+
+export function insertion(table: string, columns: readonly string[]): string {
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((_, index) => `$${index + 1}`).join(', ')})`;
+}
+
+/** Writes all columns of one row. */
+export function* update(
+  [table, idColumn]: readonly [table: string, idColumn: string],
+  id: string,
+  columns: readonly string[],
+  values: readonly Value[],
+): Work<void> {
+  const changes = columns.map((name, index) => `${name} = $${index + 2}`).join(', ');
+  yield* query(`UPDATE ${table} SET ${changes} WHERE ${idColumn} = $1`, id, ...values);
+}

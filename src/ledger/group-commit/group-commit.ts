@@ -1,11 +1,14 @@
 /** The queues of one store: what requests wait for, the operator's changes, and reports, none of them behind another. */
 import { OPERATIONS, type Operation, type OperationName, type OperationOf, type Outcome } from '../operations.ts';
 import type { Mark } from '../port.ts';
-import type { OperationRunner, Store } from '../store.ts';
+import type { Store } from '../store.ts';
 import { BatchStats, type LedgerStats } from './batch-stats.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
 
-export class GroupCommit implements OperationRunner {
+/** What takes operations one by one, whatever is done with them before. */
+export type OperationRunner = Pick<GroupCommit, keyof GroupCommit>;
+
+export class GroupCommit {
   readonly #stats: BatchStats;
   readonly #requests: Batcher;
   readonly #changes: Batcher;
@@ -20,14 +23,17 @@ export class GroupCommit implements OperationRunner {
     this.#reports = store.background === undefined ? this.#requests : new Batcher(store.background, given);
   }
 
+  /** The outcome where memory alone can decide; otherwise null, and nothing was done. */
   now<N extends OperationName>(operation: OperationOf<N> & Operation): Outcome<N> | null {
     return this.#requests.now(operation);
   }
 
+  /** Rejects with a `StoreError` when the store failed; then nothing is known about the operation. */
   run<N extends OperationName>(operation: OperationOf<N> & Operation): Promise<Outcome<N>> {
     return this.#queueOf(operation).run(operation);
   }
 
+  /** Rides on a batch that is sent anyway, or soon goes by itself. The end of its hold makes it void. */
   mark(mark: Mark): void {
     this.#requests.mark(mark);
   }
@@ -44,6 +50,7 @@ export class GroupCommit implements OperationRunner {
     };
   }
 
+  /** Sends what waits, then closes. */
   async close(): Promise<void> {
     await Promise.all([this.#changes, this.#reports].map((queue) => (queue === this.#requests ? null : queue.close())));
     await this.#requests.close();

@@ -8,10 +8,9 @@ import { shownAccount } from '../books/account-list.ts';
 import type { AccountInHand, Books, KeyInHand } from '../books/books.ts';
 import { inDialect, POSTGRES } from '../books/dialect.ts';
 import { type ShownKey, shownKeys } from '../books/key-list.ts';
-import { insertion, KEY_COLUMNS, keyValues } from '../books/rows.ts';
-import { known, perform, query, queryOne, type Work } from '../books/work.ts';
+import { insertion, known, perform, query, queryOne, type Work } from '../books/work.ts';
 import type { AccountSummary } from '../port.ts';
-import { nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
+import { KEY_COLUMNS, keyValues, nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
 
 const ADD_KEY = `${insertion('gateway.accounts', [

@@ -1,24 +1,15 @@
 /** Responses that are kept for their keys, one statement for each operation; settlements write them in their own batch. */
 import { text } from '../../storage/columns.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
-import type { Operation, Outcome, Pruned } from '../operations.ts';
+import type { Operation, OperationOf, Outcome, Pruned } from '../operations.ts';
+import { RESPONSE_OPERATIONS } from '../port-responses.ts';
 import { chainOf, linkFrom, PRUNED_RESPONSES_MAX } from '../rules/stored-responses.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 
-export type ResponseOperation = Extract<
-  Operation,
-  { op: 'getResponse' | 'findChain' | 'findItems' | 'deleteResponse' }
->;
-
-const OPERATIONS: ReadonlySet<Operation['op']> = new Set<ResponseOperation['op']>([
-  'getResponse',
-  'findChain',
-  'findItems',
-  'deleteResponse',
-]);
+type ResponseOperation = OperationOf<keyof typeof RESPONSE_OPERATIONS>;
 
 export function isResponseOperation(operation: Operation): operation is ResponseOperation {
-  return OPERATIONS.has(operation.op);
+  return operation.op in RESPONSE_OPERATIONS;
 }
 
 const GET = `SELECT id, parent_id, input, output, response FROM gateway.responses

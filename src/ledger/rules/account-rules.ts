@@ -5,7 +5,8 @@ import { type RateLimits, type Restrictions, wrongRateLimits, wrongRestrictions 
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { AccountChange, AccountOutcome, NewAccount, OtherVersion, VersionedAccountChange } from '../port.ts';
 import { REVOKED_IS_FINAL } from './key-rules.ts';
-import { NO_OTHER_LIMITS, sameLimits } from './limits.ts';
+import { NO_OTHER_LIMITS } from './limits.ts';
+import { accountValues, sameValues } from './row-mapping.ts';
 import { heightOf, type NodeTotals, pathFrom, type TreeNodes } from './tree.ts';
 
 export const TRANSFER_KINDS = { out: 'transfer_out', in: 'transfer_in' } as const;
@@ -43,7 +44,7 @@ export function decideAccountChange(
     return { kind: 'other_version', version: account.version };
   }
   const next = { ...account, ...change };
-  if (sameAccount(account, next)) return { kind: 'account', account };
+  if (sameValues(accountValues(account), accountValues(next))) return { kind: 'account', account };
   const refused = (reason: string): AccountOutcome => ({ kind: 'refused', reason });
   if (account.status === 'closed') return refused(CLOSED_IS_FINAL);
   const wrong = wrongAccountLimits(next) ?? wrongCaps(node, change);
@@ -75,17 +76,10 @@ export function wrongPlace(key: KeyRecord, liveHolds: number, node: NodeTotals):
 
 export const TRANSFER_TAKEN = 'another transfer to this root has the same id: give it one of its own';
 
-/** Why the balance of a key cannot cross to this root; null when it can. */
-export function wrongTransfer(root: NodeTotals, balance: bigint): string | null {
-  return root.purchased + balance > AMOUNT_MAX ? 'the balance would be too large' : null;
-}
-
-/** Why this purchase cannot be booked on this account; null when it can. */
-export function wrongAccountPurchase({ account, purchased }: NodeTotals, amountNanos: bigint): string | null {
-  if (account.parentId !== null) return 'credit is bought by the root of the tree: add it there';
-  if (account.status === 'closed') return CLOSED_IS_FINAL;
-  if (amountNanos <= 0n) return 'the amount must be more than 0';
-  return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
+/** Why the account buys no credit; null when it may. */
+export function wrongBuyingAccount({ parentId, status }: AccountRecord): string | null {
+  if (parentId !== null) return 'credit is bought by the root of the tree: add it there';
+  return status === 'closed' ? CLOSED_IS_FINAL : null;
 }
 
 function wrongAccountLimits(
@@ -108,20 +102,4 @@ function wrongCaps(node: NodeTotals, { creditCap, tokenCap }: AccountChange): st
 
 function tooDeep(): string {
   return `a tree has at most ${ACCOUNT_LEVELS_MAX} levels of accounts`;
-}
-
-function sameAccount(account: AccountRecord, next: AccountRecord): boolean {
-  return (
-    account.name === next.name &&
-    account.externalId === next.externalId &&
-    JSON.stringify(account.labels) === JSON.stringify(next.labels) &&
-    account.status === next.status &&
-    sameLimits(account, next) &&
-    sameCap(account.creditCap, next.creditCap) &&
-    sameCap(account.tokenCap, next.tokenCap)
-  );
-}
-
-function sameCap(one: Cap | null, other: Cap | null): boolean {
-  return one?.amount === other?.amount && one?.period === other?.period;
 }

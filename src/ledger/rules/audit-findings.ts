@@ -1,69 +1,35 @@
 /** What the audit says about totals and rows that do not fit; the same words in every backend. */
 import { amount, isNull, type Row, text } from '../../storage/columns.ts';
 
-/** Totals that the account keeps, or the same totals from the rows that they sum up. */
-export interface AuditedTotals {
-  readonly purchased: bigint;
-  readonly used: bigint;
-  readonly reserved: bigint;
-  readonly liveHolds: bigint;
-  readonly inPeriod: bigint;
-  readonly inDay: bigint;
-}
-
-export interface AuditedKey {
-  readonly keyId: string;
-  readonly credit: boolean;
-  /** Whether an account pays for it. */
-  readonly ofAccount: boolean;
-  readonly kept: AuditedTotals;
-  /** `used`, `inPeriod` and `inDay` are of all charges, whatever the mode. */
-  readonly counted: AuditedTotals;
-}
-
-/** From a row of the query that reads what is kept together with what the entries and holds add up to. */
-export function auditedKey(row: Row): AuditedKey {
-  return {
-    keyId: text(row, 'key_id'),
-    credit: text(row, 'mode') === 'credit',
-    ofAccount: !isNull(row, 'account_id'),
-    kept: {
-      purchased: amount(row, 'purchased'),
-      used: amount(row, 'used'),
-      reserved: amount(row, 'reserved'),
-      liveHolds: amount(row, 'live_holds'),
-      inPeriod: amount(row, 'period_used'),
-      inDay: amount(row, 'day_spend'),
-    },
-    counted: {
-      purchased: amount(row, 'entries_purchased'),
-      used: amount(row, 'entries_charged'),
-      reserved: amount(row, 'holds_reserved'),
-      liveHolds: amount(row, 'holds_live'),
-      inPeriod: amount(row, 'entries_in_period'),
-      inDay: amount(row, 'entries_in_day'),
-    },
-  };
-}
-
 /** At most this many lines per kind of fault. */
 export const FINDINGS_MAX = 20;
 
-export function compareTotals({ keyId, credit, ofAccount, kept, counted }: AuditedKey): readonly string[] {
+/**
+ * A key: from a row with what is kept, and with what the entries and holds add up to. The sums of charges are of all of them,
+ * whatever the mode.
+ */
+export function compareKey(row: Row): readonly string[] {
+  const whose = `key ${text(row, 'key_id')}`;
+  const credit = text(row, 'mode') === 'credit';
+  const ofAccount = !isNull(row, 'account_id');
+  const sum = (column: string): bigint => amount(row, column);
   // The root has paid for what a key of an account has used and holds.
-  const paid = credit && ofAccount ? counted.used + counted.reserved : counted.purchased;
-  const pairs: readonly Compared[] = [
-    ['purchased', kept.purchased, paid],
-    ['used', kept.used, credit ? counted.used : 0n],
-    ['spend of the day', kept.inDay, credit ? counted.inDay : 0n],
-    ['used in the period', kept.inPeriod, credit && !ofAccount ? 0n : counted.inPeriod],
-    ['reserved', kept.reserved, counted.reserved],
-    ['live holds', kept.liveHolds, counted.liveHolds],
-  ];
-  const findings = differences(`key ${keyId}`, pairs);
-  const available = kept.purchased - kept.used - kept.reserved;
-  if (credit && available < 0n) findings.push(`key ${keyId}: ${-available} more is used and held than purchased`);
+  const paid = credit && ofAccount ? sum('entries_charged') + sum('holds_reserved') : sum('entries_purchased');
+  const findings = differences(whose, [
+    ['purchased', sum('purchased'), paid],
+    ['used', sum('used'), credit ? sum('entries_charged') : 0n],
+    ['spend of the day', sum('day_spend'), credit ? sum('entries_in_day') : 0n],
+    ['used in the period', sum('period_used'), credit && !ofAccount ? 0n : sum('entries_in_period')],
+    ['reserved', sum('reserved'), sum('holds_reserved')],
+    ['live holds', sum('live_holds'), sum('holds_live')],
+  ]);
+  const available = availableIn(row);
+  if (credit && available < 0n) findings.push(`${whose}: ${-available} more is used and held than purchased`);
   return findings;
+}
+
+function availableIn(row: Row): bigint {
+  return amount(row, 'purchased') - amount(row, 'used') - amount(row, 'reserved');
 }
 
 type Compared = readonly [what: string, asKept: bigint, asCounted: bigint];
@@ -81,7 +47,7 @@ export function compareNode(row: Row): readonly string[] {
     whose,
     NODE_SUMS.map(([what, kept, counted]) => [what, amount(row, kept), amount(row, counted)]),
   );
-  const available = amount(row, 'purchased') - amount(row, 'used') - amount(row, 'reserved');
+  const available = availableIn(row);
   if (isNull(row, 'parent_id') && available < 0n) {
     findings.push(`${whose}: ${-available} more is used and held than purchased`);
   }

@@ -10,7 +10,8 @@ import {
 import { AMOUNT_MAX } from '../../core/money.ts';
 import type { KeyChangeOutcome, KeySummary, NewKey, VersionedKeyChange } from '../port.ts';
 import { type KeyTotals, summaryOf } from './key-totals.ts';
-import { NO_OTHER_LIMITS, sameLimits } from './limits.ts';
+import { NO_OTHER_LIMITS } from './limits.ts';
+import { keyValues, sameValues } from './row-mapping.ts';
 
 export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
 
@@ -30,7 +31,7 @@ type ChangeDecision = { readonly kind: 'change'; readonly key: KeyRecord } | Key
 export function decideChange(key: KeyRecord, { ifVersion, ...change }: VersionedKeyChange): ChangeDecision {
   if (ifVersion !== undefined && ifVersion !== key.version) return { kind: 'other_version', version: key.version };
   const next = { ...key, ...change };
-  if (sameKey(key, next)) return { kind: 'changed', key };
+  if (sameValues(keyValues(key), keyValues(next))) return { kind: 'changed', key };
   if (key.status === 'revoked') return { kind: 'refused', reason: REVOKED_IS_FINAL };
   if (!mayMoveStatus(key.status, next.status)) {
     return { kind: 'refused', reason: `a key that is ${key.status} cannot become ${next.status}` };
@@ -40,15 +41,10 @@ export function decideChange(key: KeyRecord, { ifVersion, ...change }: Versioned
   return { kind: 'change', key: { ...next, version: key.version + 1 } };
 }
 
-/** Why this purchase cannot be booked on this account; null when it can. */
-export function wrongPurchase(
-  { key, purchased }: Pick<KeyTotals, 'key' | 'purchased'>,
-  amountNanos: bigint,
-): string | null {
-  if (key.accountId !== null) return 'the account of the key pays for it: add credit there';
-  if (key.status === 'revoked') return REVOKED_IS_FINAL;
-  if (amountNanos <= 0n) return 'the amount must be more than 0';
-  return purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
+/** Why the key buys no credit; null when it may. */
+export function wrongBuyer({ accountId, status }: KeyRecord): string | null {
+  if (accountId !== null) return 'the account of the key pays for it: add credit there';
+  return status === 'revoked' ? REVOKED_IS_FINAL : null;
 }
 
 export function wrongCredit({ mode, credit, accountId }: Pick<NewKey, 'mode' | 'credit' | 'accountId'>): string | null {
@@ -82,18 +78,4 @@ export function wrongCap({ mode, accountId, cap }: Pick<KeyRecord, 'mode' | 'acc
 
 export function keySummary(totals: KeyTotals, nowMs: number, prefixes: readonly string[]): KeySummary {
   return { ...summaryOf(totals, nowMs), status: keyStatus(totals.key, nowMs), secretPrefixes: prefixes };
-}
-
-function sameKey(key: KeyRecord, next: KeyRecord): boolean {
-  return (
-    key.status === next.status &&
-    key.label === next.label &&
-    key.providerScope === next.providerScope &&
-    sameLimits(key, next) &&
-    key.expiresAtMs === next.expiresAtMs &&
-    key.budget === next.budget &&
-    key.cap === next.cap &&
-    key.period === next.period &&
-    key.captureDays === next.captureDays
-  );
 }

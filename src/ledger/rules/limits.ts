@@ -52,10 +52,6 @@ export function limitsFrom(row: Row): RateLimits & Restrictions {
   };
 }
 
-export function sameLimits(one: RateLimits & Restrictions, other: RateLimits & Restrictions): boolean {
-  return JSON.stringify(limitValues(one)) === JSON.stringify(limitValues(other));
-}
-
 /** What a key of this account inherits: of the accounts from this one to its root, those that limit something of it. */
 export function inheritedFrom(nodes: TreeNodes, accountId: string): readonly InheritedLimits[] {
   return pathFrom(nodes, accountId).flatMap(({ account }: NodeTotals) => {

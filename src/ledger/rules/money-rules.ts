@@ -1,7 +1,7 @@
 /** What may be booked beside charges and purchases; the same in every backend. Pure. */
 import { AMOUNT_MAX, creditsFromNanos } from '../../core/money.ts';
 import type { Purchase } from '../operations.ts';
-import { OWN_ENTRY_PREFIX, type StatementEntry } from '../port.ts';
+import { OWN_ENTRY_PREFIX, type Refused, type StatementEntry } from '../port.ts';
 
 /** Of whoever pays: a root, or a key that pays for itself. */
 export interface PayerTotals {
@@ -62,10 +62,20 @@ export const SIGNED_AMOUNT = `CASE WHEN kind IN ('transfer_out', 'expired') THEN
 
 export const BOOKED_OTHERWISE = 'this entry was booked before, with another amount';
 
+/** Why so much cannot be bought; null when it can. */
+export function wrongPurchase({ purchased }: PayerTotals, amountNanos: bigint): string | null {
+  return amountNanos <= 0n ? 'the amount must be more than 0' : wrongSum(purchased + amountNanos);
+}
+
+/** Why this cannot be what was purchased in all; null when it can. */
+export function wrongSum(purchased: bigint): string | null {
+  return purchased > AMOUNT_MAX ? 'the balance would be too large' : null;
+}
+
 /** Why the balance cannot be corrected by this much; null when it can. `promotional`: what is left of promotional credit. */
 export function wrongCorrection(payer: PayerTotals, promotional: bigint, amountNanos: bigint): string | null {
   if (amountNanos === 0n) return 'the amount must not be 0';
-  if (amountNanos > 0n) return payer.purchased + amountNanos > AMOUNT_MAX ? 'the balance would be too large' : null;
+  if (amountNanos > 0n) return wrongSum(payer.purchased + amountNanos);
   const balance = payer.purchased - payer.used;
   const held = payer.reserved > promotional ? payer.reserved : promotional;
   const free = balance - held;
@@ -79,9 +89,7 @@ export interface RefundedCharge {
   readonly refunded: bigint;
 }
 
-export type RefundDecision =
-  | { readonly kind: 'refund'; readonly amount: bigint }
-  | { readonly kind: 'refused'; readonly reason: string };
+export type RefundDecision = { readonly kind: 'refund'; readonly amount: bigint } | Refused;
 
 /** `amountNanos`: null for all that is left of the charge. */
 export function decideRefund(
@@ -100,8 +108,8 @@ export function decideRefund(
       `the request was charged ${creditsFromNanos(charged)} credits, of which ${creditsFromNanos(left)} can still be refunded`,
     );
   }
-  if (purchased + amount > AMOUNT_MAX) return refused('the balance would be too large');
-  return { kind: 'refund', amount };
+  const wrong = wrongSum(purchased + amount);
+  return wrong === null ? { kind: 'refund', amount } : refused(wrong);
 }
 
 export const NO_CREDIT_CHARGED = 'the key has a token budget: its requests are not charged in credits';

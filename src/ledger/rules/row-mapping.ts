@@ -1,4 +1,4 @@
-/** Keys and accounts with their totals, from a row of any backend. */
+/** Keys and accounts as rows of any backend: what is written of them, and what is read with their totals. */
 import type { AccountRecord, AccountStatus, Cap } from '../../core/account.ts';
 import type { KeyRecord, Mode, StoredStatus } from '../../core/key.ts';
 import type { Period } from '../../core/period.ts';
@@ -12,9 +12,74 @@ import {
   text,
   textOrNull,
 } from '../../storage/columns.ts';
+import type { Value } from '../books/work.ts';
 import type { KeyTotals } from './key-totals.ts';
-import { inheritedIn, limitsFrom } from './limits.ts';
+import { inheritedIn, inheritedText, LIMIT_COLUMNS, limitsFrom, limitValues } from './limits.ts';
 import type { NodeTotals } from './tree.ts';
+
+/** Of a key beside its id, in the order of `keyValues`. */
+export const KEY_COLUMNS: readonly string[] = [
+  ...['version', 'mode', 'label', 'status', 'expires_at_ms', 'provider_scope', 'budget', 'period', 'account_id', 'cap'],
+  ...['created_at_ms', 'prefix', 'capture_days', 'inherited'],
+  ...LIMIT_COLUMNS,
+];
+
+export function keyValues(key: KeyRecord): readonly Value[] {
+  return [
+    key.version,
+    key.mode,
+    key.label,
+    key.status,
+    key.expiresAtMs,
+    key.providerScope,
+    key.budget,
+    key.period,
+    key.accountId,
+    key.cap,
+    key.createdAtMs,
+    key.prefix,
+    key.captureDays,
+    inheritedText(key.inherited),
+    ...limitValues(key),
+  ];
+}
+
+/** The running sums of a key. */
+export const TOTAL_COLUMNS: readonly string[] = [
+  ...['purchased', 'used', 'reserved', 'live_holds', 'period_start_ms', 'period_used', 'day_start_ms', 'day_spend'],
+  ...['last_cost', 'input_tokens', 'output_tokens', 'requests', 'hold_ms', 'promo_ms'],
+];
+
+/** Of an account beside its id, in the order of `accountValues`. */
+export const ACCOUNT_COLUMNS: readonly string[] = [
+  ...['root_id', 'parent_id', 'version', 'name', 'external_id', 'labels', 'status', 'credit_cap', 'credit_period'],
+  ...['token_cap', 'token_period', 'created_at_ms'],
+  ...LIMIT_COLUMNS,
+];
+
+export function accountValues(account: AccountRecord): readonly Value[] {
+  const { creditCap, tokenCap } = account;
+  return [
+    account.rootId,
+    account.parentId,
+    account.version,
+    account.name,
+    account.externalId,
+    JSON.stringify(account.labels),
+    account.status,
+    creditCap?.amount ?? null,
+    creditCap?.period ?? null,
+    tokenCap?.amount ?? null,
+    tokenCap?.period ?? null,
+    account.createdAtMs,
+    ...limitValues(account),
+  ];
+}
+
+/** Whether both would be written alike. */
+export function sameValues(one: readonly Value[], other: readonly Value[]): boolean {
+  return one.every((value, index) => value === other[index]);
+}
 
 export function totalsFrom(row: Row): KeyTotals {
   return {

@@ -1,6 +1,6 @@
 /** PostgreSQL's side of a move: one transaction, so that others see all of it or nothing. */
 import { HOUR_MS } from '../../core/time.ts';
-import { integer, type Row, text } from '../../storage/columns.ts';
+import { integer, type Row, text, textsBy } from '../../storage/columns.ts';
 import { StoreError } from '../../storage/errors.ts';
 import { Connection, type Query } from '../../storage/postgres/connection.ts';
 import { openingError } from '../../storage/postgres/error-mapping.ts';
@@ -49,25 +49,14 @@ export class PostgresSide {
   async schema(): Promise<Schema> {
     const rows = await this.#query(`SELECT table_name, column_name FROM information_schema.columns
       WHERE table_schema = 'gateway' ORDER BY table_name, ordinal_position`);
-    const schema = new Map<string, string[]>();
-    for (const row of rows) {
-      const columns = schema.get(text(row, 'table_name')) ?? [];
-      columns.push(text(row, 'column_name'));
-      schema.set(text(row, 'table_name'), columns);
-    }
-    return schema;
+    return textsBy(rows, 'table_name', 'column_name');
   }
 
   async parents(): Promise<ReadonlyMap<string, readonly string[]>> {
     const rows = await this.#query(`SELECT child.relname AS child, parent.relname AS parent FROM pg_constraint c
       JOIN pg_class child ON child.oid = c.conrelid JOIN pg_class parent ON parent.oid = c.confrelid
       JOIN pg_namespace n ON n.oid = child.relnamespace WHERE c.contype = 'f' AND n.nspname = 'gateway'`);
-    const parents = new Map<string, string[]>();
-    for (const row of rows) {
-      const child = text(row, 'child');
-      parents.set(child, [...(parents.get(child) ?? []), text(row, 'parent')]);
-    }
-    return parents;
+    return textsBy(rows, 'child', 'parent');
   }
 
   /** No process holds a lease. */
