@@ -16,7 +16,7 @@ const READ_HEADERS = ['accept-encoding', 'cookie', 'sec-fetch-site'];
 /** The transport writes them for itself. */
 const OF_CONNECTION = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding']);
 
-interface KeyholderOptions extends KeyholderAppOptions {
+export interface KeyholderOptions extends KeyholderAppOptions {
   /** Who tells where a request comes from; null where nobody does. */
   readonly proxies: TrustedProxies | null;
 }

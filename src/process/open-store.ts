@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { storeFile } from '../admin/data-folder.ts';
 import { installationSecret } from '../admin/secrets.ts';
 import type { Settings } from '../config/config.ts';
-import type { OperationRunner } from '../ledger/group-commit/group-commit.ts';
 import { createLedger, type OwnedLedger } from '../ledger/ledger.ts';
 import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
 import { StoreLockedError } from '../storage/errors.ts';

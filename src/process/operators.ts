@@ -15,7 +15,7 @@ const STATEMENT_TIMEOUT_MS = 10_000;
 const LOCK_TIMEOUT_MS = 5_000;
 
 /** The file or the tables of operators, and of what else belongs to the operator's side. */
-interface OperatorData {
+export interface OperatorData {
   readonly operators: Operators;
   readonly alertStore: SqlAlertStore;
   readonly endedPageSessions: EndedPageSessions;
