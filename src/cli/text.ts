@@ -38,8 +38,8 @@ export function keyText(key: KeyView): readonly string[] {
 }
 
 /** One line after a change: what the key is now. */
-export function keyLine(key: KeyView): string {
-  return `${key.id} is ${key.status}; ${available(key)}`;
+export function keyLine(key: KeyView): readonly string[] {
+  return [`${key.id} is ${key.status}; ${available(key)}`];
 }
 
 /** Cells in columns, each as wide as its widest. */
