@@ -5,7 +5,6 @@ import type { Delivery, StoredAlert } from '../../alerts/port.ts';
 import { wrongWebhookUrl } from '../../alerts/webhook.ts';
 import type { AccountService } from '../accounts/service.ts';
 import { AdminError } from '../error.ts';
-import type { AuditTrail } from '../http/audit-trail.ts';
 import { invalid } from '../http/validate.ts';
 import type { View } from '../http/view.ts';
 import type {
@@ -25,7 +24,6 @@ export interface AlertServiceOptions {
   readonly alerts: Alerts | undefined;
   /** What the caller reaches: a webhook is that of one of these accounts. */
   readonly accounts: Pick<AccountService, 'show'>;
-  readonly trail: AuditTrail;
 }
 
 const LIMIT = 50;
@@ -52,13 +50,10 @@ export class AlertService {
     return { object: 'list', ...paged(found, limit, deliveryView) };
   }
 
-  test(): Promise<AlertTestView> {
-    const after = ({ id, ok }: AlertTestView) => ({ id, ok });
-    return this.#options.trail.change({ action: 'alert.test', target: null, after }, async () => {
-      const { id, deliveries } = await this.#enabled().test();
-      const views = deliveries.map(deliveryView);
-      return { id, ok: views.every(({ state }) => state === 'delivered'), deliveries: views };
-    });
+  async test(): Promise<AlertTestView> {
+    const { id, deliveries } = await this.#enabled().test();
+    const views = deliveries.map(deliveryView);
+    return { id, ok: views.every(({ state }) => state === 'delivered'), deliveries: views };
   }
 
   async webhook(accountId: string): Promise<AccountWebhookView> {
@@ -67,27 +62,15 @@ export class AlertService {
   }
 
   /** With a new secret, shown once. */
-  setWebhook(accountId: string, { url }: View<typeof WebhookBody>): Promise<AccountWebhookView> {
-    const after = ({ url }: AccountWebhookView) => ({ url });
-    const change = { action: 'account.webhook', target: accountId, before: () => this.webhook(accountId), after };
-    return this.#options.trail.change(change, async () => {
-      const wrong = wrongWebhookUrl(url);
-      if (wrong !== null) throw invalid('url', wrong);
-      return webhookView(accountId, await this.#enabled().setWebhook(accountId, url));
-    });
+  async setWebhook(accountId: string, { url }: View<typeof WebhookBody>): Promise<AccountWebhookView> {
+    const wrong = wrongWebhookUrl(url);
+    if (wrong !== null) throw invalid('url', wrong);
+    return webhookView(accountId, await this.#enabled().setWebhook(accountId, url));
   }
 
-  removeWebhook(accountId: string): Promise<AccountWebhookView> {
-    const change = {
-      action: 'account.webhook.remove',
-      target: accountId,
-      before: () => this.webhook(accountId),
-      after: ({ url }: AccountWebhookView) => ({ url }),
-    };
-    return this.#options.trail.change(change, async () => {
-      await this.#alerts.removeWebhook(accountId);
-      return webhookView(accountId, null);
-    });
+  async removeWebhook(accountId: string): Promise<AccountWebhookView> {
+    await this.#alerts.removeWebhook(accountId);
+    return webhookView(accountId, null);
   }
 
   get #alerts(): Alerts {

@@ -23,7 +23,7 @@ export interface Change<T> {
   before?(): Promise<unknown>;
   /** Without secrets. */
   after?(result: T): unknown;
-  made?(result: T): string;
+  made?(result: T): string | null;
 }
 
 const STATE_CHARACTERS_MAX = 20_000;
@@ -33,11 +33,6 @@ export class AuditTrail {
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
-  }
-
-  /** Whoever acts; null for nobody who is known. */
-  get actorId(): string | null {
-    return this.#options.caller.actor?.id ?? null;
   }
 
   /** Does the work and records it, whatever becomes of it. */
