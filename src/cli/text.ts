@@ -42,12 +42,12 @@ export function keyLine(key: KeyView): readonly string[] {
   return [`${key.id} is ${key.status}; ${available(key)}`];
 }
 
-/** Cells in columns, each as wide as its widest. */
-export function table(rows: readonly (readonly string[])[]): readonly string[] {
+/** Cells in columns, each as wide as its widest: texts to the left, and the figures after them to the right. */
+export function table(rows: readonly (readonly string[])[], texts = Number.POSITIVE_INFINITY): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => (column < texts ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
       .join('  ')
       .trimEnd(),
   );

@@ -2,6 +2,7 @@
 
 import { csvText } from '../admin/csv.ts';
 import type { UsageFiguresView, UsageView } from '../admin/usage/schema.ts';
+import { amount, table } from './text.ts';
 
 interface Column {
   readonly title: string;
@@ -25,7 +26,7 @@ const CSV: readonly Column[] = [
   ...(['requests', 'cancelled', 'broken'] as const).map(plain),
   ...(['cost', 'provider_cost', 'margin', 'charged_credits'] as const).map((name) => ({
     title: name,
-    cell: (row: UsageFiguresView) => decimal(row[name] ?? 0),
+    cell: (row: UsageFiguresView) => amount(row[name] ?? 0),
   })),
   ...(['charged_tokens', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const).map(plain),
   ...(['cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens'] as const).map(plain),
@@ -52,7 +53,7 @@ export function usageTable(report: UsageView): readonly string[] {
       ? [[...texts.map((_, index) => (index === 0 ? 'total' : '')), ...TABLE.map(({ cell }) => cell(total))]]
       : []),
   ];
-  return [range, '', ...aligned(rows, texts.length), ...notes];
+  return [range, '', ...table(rows, texts.length), ...notes];
 }
 
 /** Without the total, which a spreadsheet makes itself; the line that it is not complete goes with the errors. */
@@ -77,24 +78,8 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
 }
 
-/** Texts to the left, figures to the right. */
-function aligned(rows: readonly (readonly string[])[], texts: number): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => (column < texts ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  );
-}
-
 function plain(name: 'requests' | 'cancelled' | 'broken' | (`${string}_tokens` & keyof UsageFiguresView)): Column {
   return { title: name, cell: (row) => String(row[name]) };
-}
-
-/** All of its decimals, never an exponent. */
-function decimal(credits: number): string {
-  return credits.toFixed(9).replace(/\.?0+$/, '');
 }
 
 function cacheWrites(row: UsageFiguresView): number {

@@ -6,6 +6,7 @@ import type { IssuedSecret, Operators } from '../../operators/operators.ts';
 import type { AuditTrailEntry } from '../../operators/port.ts';
 import { BUILT_IN_OWNER, type Credential, type Operator, type Role } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
+import { numberedPage } from '../http/page.ts';
 import { readTime } from '../http/time.ts';
 import { invalid, type ObjectSchema, unexpected } from '../http/validate.ts';
 import type { View } from '../http/view.ts';
@@ -88,25 +89,19 @@ export class OperatorService {
 
   /** Newest first. */
   async auditTrail(query: View<typeof AuditTrailQuery>): Promise<View<typeof AuditTrailPage>> {
-    const { limit = 50, cursor, actor, action, target, outcome, since, until } = query;
-    // One more than asked for, to know whether there is a next page.
-    const found = await this.#options.operators.auditTrail({
-      limit: limit + 1,
-      before: cursor === undefined ? undefined : Number(cursor),
-      actorId: actor,
-      action,
-      target,
-      outcome,
-      sinceMs: trailTime('since', since),
-      untilMs: trailTime('until', until),
-    });
-    const page = found.slice(0, limit);
-    const next = found.length > page.length ? (page.at(-1)?.number ?? null) : null;
-    return {
-      object: 'list',
-      data: page.map(auditTrailEntryView),
-      next_cursor: next === null ? null : String(next),
-    };
+    const { limit, cursor, actor: actorId, action, target, outcome, since, until } = query;
+    const times = { sinceMs: trailTime('since', since), untilMs: trailTime('until', until) };
+    return numberedPage(
+      { limit, cursor },
+      ({ limit: count, before }) =>
+        this.#options.operators.auditTrail({
+          limit: count,
+          before: before ?? undefined,
+          ...{ actorId, action, target, outcome },
+          ...times,
+        }),
+      auditTrailEntryView,
+    );
   }
 
   async #account(role: Role, given: string | null | undefined): Promise<string | null> {
