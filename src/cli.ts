@@ -10,7 +10,7 @@ import { installationSecret } from './admin/secrets.ts';
 import { AdminService, type AdminServiceOptions, COMMAND } from './admin/service.ts';
 import { requirePrivateFolder, socketPath } from './admin/socket.ts';
 import { Alerts } from './alerts/alerts.ts';
-import { type CommandShape, findCommand, readArguments, UsageError } from './cli/arguments.ts';
+import { type CommandArguments, type CommandShape, findCommand, readArguments, UsageError } from './cli/arguments.ts';
 import {
   ALL_COMMANDS,
   CHECK_CONFIG,
@@ -28,6 +28,7 @@ import { COMPLETION, completionScript } from './cli/completion.ts';
 import { DATA_COMMANDS } from './cli/data-commands.ts';
 import { helpOf } from './cli/help.ts';
 import { IMPORTERS } from './cli/importer-shapes.ts';
+import type { Output } from './cli/output.ts';
 import type { Settings } from './config/config.ts';
 import { ConfigError } from './config/problem.ts';
 import { readSettings, SettingError } from './config/settings.ts';
@@ -83,100 +84,77 @@ async function run(line: readonly string[]): Promise<void> {
     process.stdout.write(`${versionLine(readVersion())}\n`);
     return;
   }
-  if (first === 'start') {
-    const { flags } = readArguments(START, line);
-    const settings = readSettings(process.env, { workers: flags.workers });
-    const { start } = await import('./process/start.ts');
-    await start(settings, process.env);
-    return;
-  }
-  if (first === 'doctor') {
-    const { switches } = readArguments(DOCTOR, line);
-    const settings = readSettings(process.env);
-    const { doctor } = await import('./doctor/doctor.ts');
-    const output = await doctor(
-      {
-        settings,
-        env: process.env,
-        probes: !switches.has('no-probe'),
-        connectAdmin: () => connectAdmin(settings, false),
-      },
-      switches.has('json'),
-    );
-    process.stdout.write(output.text);
-    process.exitCode = output.exitCode;
-    return;
-  }
-  if (first === 'models') {
-    const { switches } = readArguments(MODELS, line);
-    const settings = readSettings(process.env);
-    const { listModelSources } = await import('./process/model-sources.ts');
-    const options = { settings, env: process.env, connectAdmin: () => connectAdmin(settings, false) };
-    process.stdout.write(await listModelSources(options, switches.has('json')));
-    return;
-  }
-  if (first === 'completion') {
-    const { operands } = readArguments(COMPLETION, line);
-    process.stdout.write(completionScript(ALL_COMMANDS, operands[0] ?? ''));
-    return;
-  }
-  if (first === 'config') {
-    const command = findCommand([CHECK_CONFIG], line);
-    const { operands, switches } = readArguments(command, line);
-    const [file = ''] = operands;
-    const { checkConfigFile } = await import('./process/config-check.ts');
-    const output = await checkConfigFile(file, readSettings(process.env), process.env, switches.has('json'));
-    process.stdout.write(output.text);
-    process.exitCode = output.exitCode;
-    return;
-  }
-  if (DATA_COMMANDS.some(({ words }) => words[0] === first)) {
-    const { runDataCommand } = await import('./process/data/commands.ts');
-    await runDataCommand(line, {
-      env: process.env,
-      release: readVersion(),
-      connectAdmin: (settings) => connectAdmin(settings, true),
-    });
-    return;
-  }
-  if (IMPORTERS.some(({ words }) => words.every((word, index) => line[index] === word))) {
-    const importer = findCommand(IMPORTERS, line);
-    const { runImporter } = await import('./cli/importers.ts');
-    process.stdout.write(runImporter(importer.words, readArguments(importer, line)).text);
-    return;
-  }
   const shape = findCommand(ALL_COMMANDS, line);
-  if (shape === SHOW_REQUEST || shape === LIST_REQUESTS || shape === TOP) {
-    await runRequests(shape, line);
-    return;
+  // The commands on the data read their arguments themselves.
+  if (DATA_COMMANDS.includes(shape)) {
+    const { runDataCommand } = await import('./process/data/commands.ts');
+    const connect = (settings: Settings) => connectAdmin(settings, true);
+    return runDataCommand(line, { env: process.env, release: readVersion(), connectAdmin: connect });
   }
-  const command = findCommand(COMMANDS, line);
-  const given = readArguments(command, line);
-  const connection = await connectAdmin(readSettings(process.env), command.createsData ?? false);
+  await runCommand(shape, readArguments(shape, line));
+}
+
+function print({ text, warning, exitCode = 0 }: Pick<Output, 'text'> & Partial<Output>): void {
+  process.stdout.write(text);
+  if (warning) process.stderr.write(`gateway: ${warning}\n`);
+  process.exitCode = exitCode;
+}
+
+async function runCommand(shape: CommandShape, given: CommandArguments): Promise<void> {
+  const { operands, flags, switches } = given;
+  const env = process.env;
+  const asJson = switches.has('json');
+  if (shape === COMPLETION) return print({ text: completionScript(ALL_COMMANDS, operands[0] ?? '') });
+  if (IMPORTERS.includes(shape)) {
+    const { runImporter } = await import('./cli/importers.ts');
+    return print(runImporter(shape.words, given));
+  }
+  const settings = readSettings(env, shape === START ? { workers: flags.workers } : {});
+  const connect = () => connectAdmin(settings, false);
+  switch (shape) {
+    case START: {
+      const { start } = await import('./process/start.ts');
+      return start(settings, env);
+    }
+    case DOCTOR: {
+      const { doctor } = await import('./doctor/doctor.ts');
+      const probes = !switches.has('no-probe');
+      return print(await doctor({ settings, env, probes, connectAdmin: connect }, asJson));
+    }
+    case MODELS: {
+      const { listModelSources } = await import('./process/model-sources.ts');
+      return print({ text: await listModelSources({ settings, env, connectAdmin: connect }, asJson) });
+    }
+    case CHECK_CONFIG: {
+      const { checkConfigFile } = await import('./process/config-check.ts');
+      return print(await checkConfigFile(operands[0] ?? '', settings, env, asJson));
+    }
+    case SHOW_REQUEST:
+    case LIST_REQUESTS:
+    case TOP:
+      return runRequests(shape, given, settings);
+  }
+  const command = findCommand(COMMANDS, shape.words);
+  const connection = await connectAdmin(settings, command.createsData ?? false);
   try {
-    const output = await command.run(connection.api, given);
-    process.stdout.write(output.text);
-    if (output.warning) process.stderr.write(`gateway: ${output.warning}\n`);
-    process.exitCode = output.exitCode;
+    print(await command.run(connection.api, given));
   } finally {
     await connection.close();
   }
 }
 
-async function runRequests(command: CommandShape, line: readonly string[]): Promise<void> {
-  const given = readArguments(command, line);
-  const settings = readSettings(process.env);
+async function runRequests(command: CommandShape, given: CommandArguments, settings: Settings): Promise<void> {
   const { listRequests, showRequest, top } = await import('./process/requests.ts');
-  const print = (text: string): void => void process.stdout.write(text);
+  const write = (text: string): void => void process.stdout.write(text);
   const stopped = new AbortController();
   process.once('SIGINT', () => stopped.abort());
   process.stdout.once('error', () => stopped.abort());
-  if (command === SHOW_REQUEST) print(await showRequest(settings, given));
+  if (command === SHOW_REQUEST) write(await showRequest(settings, given));
   else if (command === LIST_REQUESTS)
-    await listRequests(settings, given, print, stopped.signal, () => connectAdmin(settings, false));
+    await listRequests(settings, given, write, stopped.signal, () => connectAdmin(settings, false));
   else {
     const client = new AdminClient(socketTransport(socketPath(settings.dataDir)));
-    await top(client, given, print, process.stdout.isTTY === true, stopped.signal);
+    await top(client, given, write, process.stdout.isTTY === true, stopped.signal);
   }
 }
 

@@ -39,7 +39,7 @@ export const PROCESS: Caller = { actor: builtInOwner('process'), from: NOWHERE }
 /** A command on the machine of the store, where no gateway runs. */
 export const COMMAND: Caller = { actor: builtInOwner('command'), from: NOWHERE };
 
-/** Acts for one caller, and writes into the audit trail what it changes. */
+/** Acts for one caller. What it changes goes into the audit trail where it is called by its row (http/route.ts). */
 export class AdminService {
   readonly keys: KeyService;
   readonly accounts: AccountService;
@@ -56,7 +56,7 @@ export class AdminService {
     this.#options = options;
     const { operators, clock, onTrailFailure = () => {} } = options;
     const { actor } = caller;
-    const trail = new AuditTrail({ sink: operators, caller, onFailure: onTrailFailure, onRecorded });
+    const actorId = actor?.id ?? null;
     const top = actor?.role === 'account-admin' ? actor.accountId : null;
     const settings = new OperatorSettings(operators);
     const subtree = actor?.role === 'account-admin' ? new Subtree(options.ledger, top, settings) : null;
@@ -64,21 +64,20 @@ export class AdminService {
     const noted = subtree === null ? settings : null;
     // The names of models and providers that a refusal would list are not for everybody.
     const known = subtree === null ? options.known : null;
-    this.trail = trail;
-    this.accounts = new AccountService({ ledger, trail, top, known, settings: noted });
-    const keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, trail);
+    this.trail = new AuditTrail({ sink: operators, caller, onFailure: onTrailFailure, onRecorded });
+    this.accounts = new AccountService({ ledger, actorId, top, known, settings: noted });
+    const keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, actorId);
     this.keys = keys;
-    this.money = new MoneyService(ledger, clock, trail);
+    this.money = new MoneyService(ledger, clock, actorId);
     this.usage = new UsageService({ ledger, clock, keys, seesProviders: subtree === null });
-    this.alerts = new AlertService({ alerts: options.alerts, accounts: this.accounts, trail });
+    this.alerts = new AlertService({ alerts: options.alerts, accounts: this.accounts });
     this.operators = new OperatorService({
       operators,
       clock,
       consoleOrigin: () => options.consoleOrigin(),
       accountExists: async (id) => (await options.ledger.getAccount(id)) !== null,
-      trail,
     });
-    this.state = new StateService(options, ledger, trail);
+    this.state = new StateService(options, ledger);
     const reach = subtree && (() => subtree.keyIds());
     const { requests = NO_REQUESTS } = options;
     this.requests = requests.within(reach, (accountId, below) => keys.idsOf(accountId, below));
@@ -106,15 +105,13 @@ export class AdminService {
     return this.#options.oidc ?? null;
   }
 
-  stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {
-    return this.trail.change({ action: 'request.stop', target: requestId }, async () => {
-      const { requests, state } = this;
-      const inReach = !requests.isLimited || (await requests.running()).some(({ id }) => id === requestId);
-      if (inReach && (await state.gateway.stopRequest(requestId))) return { id: requestId, stopped: true };
-      throw new AdminError(
-        'not_found',
-        `no request ${JSON.stringify(requestId.slice(0, 80))} is running: list those that are with GET /admin/v1/requests/running`,
-      );
-    });
+  async stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {
+    const { requests, state } = this;
+    const inReach = !requests.isLimited || (await requests.running()).some(({ id }) => id === requestId);
+    if (inReach && (await state.gateway.stopRequest(requestId))) return { id: requestId, stopped: true };
+    throw new AdminError(
+      'not_found',
+      `no request ${JSON.stringify(requestId.slice(0, 80))} is running: list those that are with GET /admin/v1/requests/running`,
+    );
   }
 }

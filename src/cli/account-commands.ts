@@ -1,127 +1,105 @@
 /** The operator's commands for accounts. */
 import type { AccountView } from '../admin/accounts/schema.ts';
+import { table } from '../lib/text-table.ts';
 import { versionGiven } from './arguments.ts';
-import type { Command } from './command.ts';
-import { json, lines, withoutAbsent } from './output.ts';
+import { type Command, command } from './command.ts';
 import { ACCOUNT_SETTINGS, flagsOf, limitsText, settingsIn } from './settings.ts';
-import { amount, promotionalRow, table } from './text.ts';
+import { amount, promotionalRow } from './text.ts';
 
 const ACCOUNT_FLAGS = flagsOf(ACCOUNT_SETTINGS);
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [
-  {
+  command({
     words: ['accounts', 'create'],
     examples: ['accounts create Acme', 'accounts create Research --parent acct_1 --credit-cap 20/month'],
     operands: ['NAME'],
     flags: { parent: 'ID', ...ACCOUNT_FLAGS },
-    switches: ['json'],
     summary: 'create an account: a root that buys credit, or one below --parent; PERIOD is day, week, month or none',
     createsData: true,
-    run: async (api, { operands: [name = ''], flags, switches }) =>
-      shown(
-        await api.call('createAccount', {
-          body: withoutAbsent({ name, parent: flags.parent, ...settingsIn(ACCOUNT_SETTINGS, flags) }),
-        }),
-        switches,
-      ),
-  },
-  {
+    ask: (api, { operands: [name], flags }) =>
+      api.call('createAccount', { body: { name, parent: flags.parent, ...settingsIn(ACCOUNT_SETTINGS, flags) } }),
+    print: accountLine,
+  }),
+  command({
     words: ['accounts', 'list'],
     examples: ['accounts list'],
-    operands: [],
     flags: { parent: 'ID|none', below: 'yes|no', status: 'active|suspended|closed', search: 'TEXT' },
-    switches: ['json'],
     summary:
       'list all accounts as trees, or those that match; --parent none: roots; --search: a part of the name, the id or the external id',
-    run: async (api, { flags, switches }) => {
-      const accounts = await api.all('listAccounts', flags);
-      if (switches.has('json')) return json(accounts);
+    ask: (api, { flags }) => api.all('listAccounts', flags),
+    print: (accounts, { flags }) => {
       const isFound = accounts.length > 0 || Object.keys(flags).length === 0;
-      return lines(isFound ? accountsTable(accounts) : ['No account matches.']);
+      return isFound ? accountsTable(accounts) : ['No account matches.'];
     },
-  },
-  {
+  }),
+  command({
     words: ['accounts', 'show'],
     examples: ['accounts show acct_1'],
     operands: ['ID'],
-    flags: {},
-    switches: ['json'],
     summary: 'show one account with its caps and sums',
-    run: async (api, { operands: [id = ''], switches }) => {
-      const account = await api.call('showAccount', { id });
-      return switches.has('json') ? json(account) : lines(accountText(account));
-    },
-  },
-  {
+    ask: (api, { operands: [id = ''] }) => api.call('showAccount', { id }),
+    print: accountText,
+  }),
+  command({
     words: ['accounts', 'update'],
     examples: ['accounts update acct_1 --credit-cap 50/month --rpm 600'],
     operands: ['ID'],
     flags: { name: 'TEXT', ...ACCOUNT_FLAGS, 'if-version': 'N' },
-    switches: ['json'],
     summary: 'change the given settings; with --if-version, only if the account still has that version',
-    run: async (api, { operands: [id = ''], flags, switches }) => {
-      const body = withoutAbsent({ name: flags.name, ...settingsIn(ACCOUNT_SETTINGS, flags) });
-      return shown(await api.call('changeAccount', { id, body, version: versionGiven(flags) }), switches);
+    ask: (api, { operands: [id = ''], flags }) => {
+      const body = { name: flags.name, ...settingsIn(ACCOUNT_SETTINGS, flags) };
+      return api.call('changeAccount', { id, body, version: versionGiven(flags) });
     },
-  },
+    print: accountLine,
+  }),
   statusCommand('suspend', 'suspended', 'refuse every key below the account (403) until it is resumed'),
   statusCommand('resume', 'active', 'serve the keys below a suspended account again'),
   statusCommand('close', 'closed', 'close an account permanently; it must have no open accounts or keys below it'),
-  {
+  command({
     words: ['accounts', 'move'],
     examples: ['accounts move acct_2 acct_1'],
     operands: ['ID', 'PARENT'],
-    flags: {},
-    switches: ['json'],
     summary: 'move an account below another one of the same root, while nothing below it is in flight',
-    run: async (api, { operands: [id = '', parent = ''], switches }) =>
-      shown(await api.call('moveAccount', { id, body: { parent } }), switches),
-  },
-  {
+    ask: (api, { operands: [id = '', parent] }) => api.call('moveAccount', { id, body: { parent } }),
+    print: accountLine,
+  }),
+  command({
     words: ['accounts', 'credit'],
     examples: ['accounts credit acct_1 100 --note "invoice 4711"'],
     operands: ['ID', 'AMOUNT'],
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
-    switches: ['json'],
     summary:
       'add credits to a root, for all keys below it; with --expires they are promotional: they are spent first, and expire then',
-    run: async (api, { operands: [id = '', amountGiven = ''], flags, switches }) => {
-      const input = { amount: amountGiven, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
-      return shown(await api.call('addAccountCredit', { id, body: withoutAbsent(input) }), switches);
+    ask: (api, { operands: [id = '', amountGiven], flags }) => {
+      const body = { amount: amountGiven, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
+      return api.call('addAccountCredit', { id, body });
     },
-  },
-  {
+    print: accountLine,
+  }),
+  command({
     words: ['accounts', 'add-key'],
     examples: ['accounts add-key acct_1 key_1'],
     operands: ['ID', 'KEY'],
-    flags: {},
-    switches: ['json'],
     summary: 'move a key to the account; its own balance, if any, goes to the root',
-    run: async (api, { operands: [id = '', key = ''], switches }) =>
-      shown(await api.call('addAccountKey', { id, body: { key } }), switches),
-  },
+    ask: (api, { operands: [id = '', key] }) => api.call('addAccountKey', { id, body: { key } }),
+    print: accountLine,
+  }),
 ];
 
 function statusCommand(word: string, status: string, summary: string): Command {
-  return {
+  return command({
     words: ['accounts', word],
     examples: [`accounts ${word} acct_1`],
     operands: ['ID'],
-    flags: {},
-    switches: ['json'],
     summary,
-    run: async (api, { operands: [id = ''], switches }) =>
-      shown(await api.call('changeAccount', { id, body: { status } }), switches),
-  };
-}
-
-function shown(account: AccountView, switches: ReadonlySet<string>) {
-  return switches.has('json') ? json(account) : lines([accountLine(account)]);
+    ask: (api, { operands: [id = ''] }) => api.call('changeAccount', { id, body: { status } }),
+    print: accountLine,
+  });
 }
 
 /** One line after a change: what the account is now. */
-function accountLine(account: AccountView): string {
-  return `${account.id} (${account.name}) is ${account.status}; ${available(account)}`;
+function accountLine(account: AccountView): readonly string[] {
+  return [`${account.id} (${account.name}) is ${account.status}; ${available(account)}`];
 }
 
 function available({ balance, reserved, used, credit_cap, credit_used }: AccountView): string {

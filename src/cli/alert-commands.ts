@@ -1,71 +1,47 @@
 /** The commands about alerts. */
 import type { AccountWebhookView, AlertDeliveryView, AlertView } from '../admin/alerts/schema.ts';
+import { table } from '../lib/text-table.ts';
 import { UsageError } from './arguments.ts';
-import type { Command } from './command.ts';
-import { json, lines } from './output.ts';
-import { table } from './text.ts';
+import { type Command, command, moreLine } from './command.ts';
 
 export const ALERT_COMMANDS: readonly Command[] = [
-  {
+  command({
     words: ['alerts', 'list'],
     examples: ['alerts list --type usage.level'],
-    operands: [],
     flags: { type: 'TYPE', limit: 'N', cursor: 'NUMBER' },
-    switches: ['json'],
     summary: 'list alerts, newest first',
-    run: async (api, { flags, switches }) => {
-      const page = await api.call('listAlerts', { query: flags });
-      if (switches.has('json')) return json(page);
-      const more = page.next_cursor === null ? [] : ['', `More: gateway alerts list --cursor ${page.next_cursor}`];
-      return lines([...alertsTable(page.data), ...more]);
-    },
-  },
-  {
+    ask: (api, { flags }) => api.call('listAlerts', { query: flags }),
+    print: ({ data, next_cursor }) => [...alertsTable(data), ...moreLine('alerts list', next_cursor)],
+  }),
+  command({
     words: ['alerts', 'deliveries'],
     examples: ['alerts deliveries --state dead'],
-    operands: [],
     flags: { state: 'pending|delivered|dead', limit: 'N', cursor: 'NUMBER' },
-    switches: ['json'],
     summary: 'list deliveries with their results, newest first; --state dead lists deliveries that were given up',
-    run: async (api, { flags, switches }) => {
-      const page = await api.call('listDeliveries', { query: flags });
-      if (switches.has('json')) return json(page);
-      const more =
-        page.next_cursor === null ? [] : ['', `More: gateway alerts deliveries --cursor ${page.next_cursor}`];
-      return lines([...deliveriesTable(page.data), ...more]);
-    },
-  },
-  {
+    ask: (api, { flags }) => api.call('listDeliveries', { query: flags }),
+    print: ({ data, next_cursor }) => [...deliveriesTable(data), ...moreLine('alerts deliveries', next_cursor)],
+  }),
+  command({
     words: ['alerts', 'test'],
     examples: ['alerts test'],
-    operands: [],
-    flags: {},
-    switches: ['json'],
     summary: 'send a test to every webhook and command of the config file; exit code 1 if a delivery fails',
-    run: async (api, { switches }) => {
-      const test = await api.call('testAlerts', {});
-      const shown = switches.has('json') ? json(test) : lines(deliveriesTable(test.deliveries));
-      return { ...shown, exitCode: test.ok ? 0 : 1 };
-    },
-  },
-  {
+    ask: (api) => api.call('testAlerts', {}),
+    print: ({ deliveries }) => deliveriesTable(deliveries),
+    exitCode: ({ ok }) => (ok ? 0 : 1),
+  }),
+  command({
     words: ['accounts', 'webhook'],
     examples: ['accounts webhook acct_1 --url https://customer.example.com/hook'],
     operands: ['ID'],
     flags: { url: 'URL|none' },
-    switches: ['json'],
     summary: "show the account's webhook; --url sets it and shows its new secret once, --url none removes it",
-    run: async (api, { operands: [id = ''], flags: { url }, switches }) => {
+    ask: async (api, { operands: [id = ''], flags: { url } }) => {
       if (url === '') throw new UsageError('accounts webhook: --url needs a value: URL|none');
-      const webhook =
-        url === undefined
-          ? await api.call('showWebhook', { id })
-          : url === 'none'
-            ? await api.call('removeWebhook', { id })
-            : await api.call('setWebhook', { id, body: { url } });
-      return switches.has('json') ? json(webhook) : lines(webhookText(webhook));
+      if (url === undefined) return api.call('showWebhook', { id });
+      return url === 'none' ? api.call('removeWebhook', { id }) : api.call('setWebhook', { id, body: { url } });
     },
-  },
+    print: webhookText,
+  }),
 ];
 
 function alertsTable(alerts: readonly AlertView[]): readonly string[] {

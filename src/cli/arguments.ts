@@ -18,6 +18,13 @@ export interface CommandShape {
   readonly examples: readonly string[];
 }
 
+/** A command as its row says it: what it does not take is left out, and every one has `--json` unless it says otherwise. */
+export type ShapeRow = Pick<CommandShape, 'words' | 'summary' | 'examples'> & Partial<CommandShape>;
+
+export function shape(row: ShapeRow): CommandShape {
+  return { operands: [], flags: {}, switches: ['json'], ...row };
+}
+
 export interface CommandArguments {
   readonly operands: readonly string[];
   readonly flags: Readonly<Record<string, string>>;

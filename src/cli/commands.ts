@@ -1,19 +1,17 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
-import type { AdminClient } from '../admin/client.ts';
 import type { CreatedKey } from '../admin/keys/schema.ts';
 import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
-import { type CommandShape, UsageError, usageLine, versionGiven } from './arguments.ts';
-import type { Command } from './command.ts';
+import { type CommandShape, shape, UsageError, usageLine, versionGiven } from './arguments.ts';
+import { type Command, command } from './command.ts';
 import { COMPLETION } from './completion.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { IMPORT_COMMANDS } from './import-commands.ts';
 import { IMPORTERS } from './importer-shapes.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
-import { json, lines, type Output, withoutAbsent } from './output.ts';
 import { REQUEST_CONTENT } from './request-commands.ts';
 import { ACCOUNT_SETTINGS, flagsOf, KEY_SETTINGS, settingsIn } from './settings.ts';
 import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
@@ -21,75 +19,29 @@ import { usageCsv, usageTable } from './usage-text.ts';
 
 const KEY_FLAGS = flagsOf(KEY_SETTINGS);
 
-/** The flag for each field of the API, for error messages. */
-export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
-  ...Object.fromEntries([...KEY_SETTINGS, ...ACCOUNT_SETTINGS].map(({ field, flag }) => [field, `--${flag}`])),
-  mode: '--mode',
-  credit: '--credit',
-  note: '--note',
-  reason: '--reason',
-  month: '--month',
-  from: '--from',
-  to: '--to',
-  entry_id: '--id',
-  client_request_id: '--client-request-id',
-  slower_than: '--slower',
-  costlier_than: '--costlier',
-  status: '--status',
-  condition: '--condition',
-  limit: '--limit',
-  before: '--before',
-  below: '--below',
-  amount: 'AMOUNT',
-  name: 'NAME',
-  role: '--role',
-  account_id: '--account',
-  cursor: '--cursor',
-  outcome: '--outcome',
-  by: '--by',
-  since: '--since',
-  until: '--until',
-  key: '--key',
-  model: '--model',
-  provider: '--provider',
-  format: '--format',
-  top: '--top',
-  order: '--order',
-  account: '--account',
-  parent: '--parent',
-  type: '--type',
-  state: '--state',
-  url: '--url',
-};
-
 export const COMMANDS: readonly Command[] = [
-  {
+  command({
     words: ['keys', 'create'],
     examples: [
       'keys create --mode credit --credit 25 --label ci',
       'keys create --mode token_budget --budget 1000000 --period month',
       'keys create --mode credit --account acct_1 --cap 5 --period week',
     ],
-    operands: [],
     flags: { mode: 'credit|token_budget', credit: 'CREDITS', account: 'ID', ...KEY_FLAGS },
-    switches: ['json'],
     summary:
       'create a key, shown once: --mode credit takes --credit, or --account and --cap; --mode token_budget takes --budget and --period',
     createsData: true,
-    run: async (api, { flags, switches }) => {
-      const input = {
-        mode: flags.mode,
-        credit: flags.credit,
-        account: flags.account,
-        ...settingsIn(KEY_SETTINGS, flags),
-      };
-      return created(await api.call('createKey', { body: withoutAbsent(input) }), switches);
+    ask: async (api, { flags }) => {
+      const { mode, credit, account } = flags;
+      return secretFirst(
+        await api.call('createKey', { body: { mode, credit, account, ...settingsIn(KEY_SETTINGS, flags) } }),
+      );
     },
-  },
-  {
+    print: createdText,
+  }),
+  command({
     words: ['keys', 'list'],
     examples: ['keys list', 'keys list --account acct_1 --status active', 'keys list --search laptop'],
-    operands: [],
     flags: {
       account: 'ID|none',
       below: 'yes|no',
@@ -98,102 +50,81 @@ export const COMMANDS: readonly Command[] = [
       label: 'TEXT',
       search: 'TEXT',
     },
-    switches: ['json'],
     summary: 'list all keys, or those that match, newest first; --search: a part of the label, the id or the prefix',
-    run: async (api, { flags, switches }) => {
-      const keys = await api.all('listKeys', flags);
-      if (switches.has('json')) return json(keys);
+    ask: (api, { flags }) => api.all('listKeys', flags),
+    print: (keys, { flags }) => {
       const isFound = keys.length > 0 || Object.keys(flags).length === 0;
-      return lines(isFound ? keysTable(keys) : ['No key matches.']);
+      return isFound ? keysTable(keys) : ['No key matches.'];
     },
-  },
-  {
+  }),
+  command({
     words: ['keys', 'show'],
     examples: ['keys show key_1'],
     operands: ['ID'],
-    flags: {},
-    switches: ['json'],
     summary: 'show one key with its balance',
-    run: async (api, { operands: [id = ''], switches }) => {
-      const key = await api.call('showKey', { id });
-      return switches.has('json') ? json(key) : lines(keyText(key));
-    },
-  },
-  {
+    ask: (api, { operands: [id = ''] }) => api.call('showKey', { id }),
+    print: keyText,
+  }),
+  command({
     words: ['keys', 'update'],
     examples: ['keys update key_1 --rpm 600 --expires 2030-01-31', 'keys update key_1 --label ci --if-version 3'],
     operands: ['ID'],
     flags: { ...KEY_FLAGS, 'if-version': 'N' },
-    switches: ['json'],
     summary: 'change the given settings; with --if-version, only if the key still has that version',
-    run: (api, { operands: [id = ''], flags, switches }) =>
-      change(api, id, settingsIn(KEY_SETTINGS, flags), switches, versionGiven(flags)),
-  },
+    ask: async (api, { operands: [id = ''], flags }) =>
+      api.call('changeKey', { id, body: settingsIn(KEY_SETTINGS, flags), version: versionGiven(flags) }),
+    print: keyLine,
+  }),
   statusCommand('suspend', 'suspended', 'reject the key as invalid (401) until it is resumed'),
   statusCommand('resume', 'active', 'make a suspended key active again'),
   statusCommand('disable', 'disabled', 'reject the key as disabled (403) until it is enabled'),
   statusCommand('enable', 'active', 'make a disabled key active again'),
   statusCommand('revoke', 'revoked', 'revoke the key permanently'),
-  {
+  command({
     words: ['keys', 'rotate'],
     examples: ['keys rotate key_1'],
     operands: ['ID'],
-    flags: {},
-    switches: ['json'],
     summary: 'add a secret to the key; the older ones keep working',
-    run: async (api, { operands: [id = ''], switches }) => created(await api.call('addSecret', { id }), switches),
-  },
-  {
+    ask: async (api, { operands: [id = ''] }) => secretFirst(await api.call('addSecret', { id })),
+    print: createdText,
+  }),
+  command({
     words: ['keys', 'revoke-secret'],
     examples: ['keys revoke-secret key_1 mg_c_0123456'],
     operands: ['ID', 'PREFIX'],
-    flags: {},
-    switches: ['json'],
     summary: 'revoke one secret of a key that has several',
-    run: async (api, { operands: [id = '', prefix = ''], switches }) => {
-      const key = await api.call('revokeSecret', { id, prefix });
-      return switches.has('json') ? json(key) : lines([keyLine(key)]);
-    },
-  },
-  {
+    ask: (api, { operands: [id = '', prefix = ''] }) => api.call('revokeSecret', { id, prefix }),
+    print: keyLine,
+  }),
+  command({
     words: ['credit', 'add'],
     examples: ['credit add key_1 10 --note "invoice 4711"'],
     operands: ['ID', 'AMOUNT'],
     flags: { note: 'TEXT', id: 'ENTRY_ID', expires: 'ISO' },
-    switches: ['json'],
     summary: 'add credits to a credit key; with --expires they are promotional: they are spent first, and expire then',
-    run: async (api, { operands: [id = '', amount = ''], flags, switches }) => {
-      const input = { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires };
-      const key = await api.call('addCredit', { id, body: withoutAbsent(input) });
-      return switches.has('json') ? json(key) : lines([keyLine(key)]);
-    },
-  },
+    ask: (api, { operands: [id = '', amount], flags }) =>
+      api.call('addCredit', {
+        id,
+        body: { amount, note: flags.note, entry_id: flags.id, expires_at: flags.expires },
+      }),
+    print: keyLine,
+  }),
   ...ACCOUNT_COMMANDS,
   ...ALERT_COMMANDS,
   ...MONEY_COMMANDS,
-  {
+  command({
     words: ['audit'],
     examples: ['audit'],
-    operands: [],
-    flags: {},
     switches: ['last', 'json'],
     summary:
       'recompute every balance from its entries; exit 0 only when all match; --last: the result of the last audit',
-    run: async (api, { switches }) => {
-      if (switches.has('last')) {
-        const view = await api.call('lastAudit', {});
-        const output = switches.has('json') ? json(view) : lines(lastAuditText(view));
-        return { ...output, exitCode: view.last?.ok === true ? 0 : 1 };
-      }
-      const report = await api.call('audit', {});
-      const output = switches.has('json') ? json(report) : lines(auditText(report));
-      return { ...output, exitCode: report.ok ? 0 : 1 };
-    },
-  },
-  {
+    ask: async (api, { switches }) => (switches.has('last') ? api.call('lastAudit', {}) : api.call('audit', {})),
+    print: (audit) => ('last' in audit ? lastAuditText(audit) : auditText(audit)),
+    exitCode: (audit) => (('last' in audit ? audit.last : audit)?.ok === true ? 0 : 1),
+  }),
+  command({
     words: ['usage'],
     examples: ['usage --by model,day --since 30d', 'usage --by key --account acct_1 --csv'],
-    operands: [],
     flags: {
       by: 'DIMENSION,…',
       since: 'TIME|30d',
@@ -209,75 +140,61 @@ export const COMMANDS: readonly Command[] = [
     },
     switches: ['csv', 'json'],
     summary: `show requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
-    run: async (api, { flags, switches }) => {
+    ask: async (api, { flags, switches }) => {
       if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
-      const report = await api.call('usage', { query: flags });
-      if (switches.has('json')) return json(report);
-      if (!switches.has('csv')) return lines(usageTable(report));
-      const { lines: rows, warning } = usageCsv(report);
-      return { ...lines(rows), warning };
+      return api.call('usage', { query: flags });
     },
-  },
+    print: (report, { switches }) => (switches.has('csv') ? usageCsv(report) : usageTable(report)),
+  }),
   REQUEST_CONTENT,
   ...IMPORT_COMMANDS,
   ...OPERATOR_COMMANDS,
 ];
 
 /** Not in COMMANDS: it starts the gateway instead of using the admin API. */
-export const START: CommandShape = {
+export const START: CommandShape = shape({
   words: ['start'],
   examples: ['start', 'start --workers 4'],
-  operands: [],
   flags: { workers: 'N' },
   switches: [],
   summary: 'serve until SIGTERM or SIGINT; --workers N shares the port among N processes, on PostgreSQL (default 1)',
-};
+});
 
 /** Not in COMMANDS: it checks more than the store, and also works when the store cannot be reached. */
-export const DOCTOR: CommandShape = {
+export const DOCTOR: CommandShape = shape({
   words: ['doctor'],
   examples: ['doctor', 'doctor --no-probe --json'],
-  operands: [],
-  flags: {},
   switches: ['no-probe', 'json'],
   summary: 'check config, providers, models and store; --no-probe skips the one-token generations, which cost money',
-};
+});
 
 /** Not among the others: it looks at the configuration, and goes on where the store cannot be reached. */
-export const MODELS: CommandShape = {
+export const MODELS: CommandShape = shape({
   words: ['models'],
   examples: ['models', 'models --json'],
-  operands: [],
-  flags: {},
-  switches: ['json'],
   summary: 'list every model with its price and limits, and the source and date of each',
-};
+});
 
 /** Not among the others: it looks at a file, and at no store. */
-export const CHECK_CONFIG: CommandShape = {
+export const CHECK_CONFIG: CommandShape = shape({
   words: ['config', 'check'],
   examples: ['config check gateway.yaml', 'config check gateway.yaml --json'],
   operands: ['FILE'],
-  flags: {},
-  switches: ['json'],
   summary:
     'check whether a gateway could start with this config file; prints every problem with its path, or the models it would serve',
-};
+});
 
 /** Not among the others: they read the request log, which is not part of the store. */
-export const SHOW_REQUEST: CommandShape = {
+export const SHOW_REQUEST: CommandShape = shape({
   words: ['requests', 'show'],
   examples: ['requests show req_01a1e174667d0053556642d39a21a3d8'],
   operands: ['ID'],
-  flags: {},
-  switches: ['json'],
   summary: 'show what happened to a request, and what to do next; ID is the x-request-id of the response',
-};
+});
 
-export const LIST_REQUESTS: CommandShape = {
+export const LIST_REQUESTS: CommandShape = shape({
   words: ['requests', 'list'],
   examples: ['requests list --status 5xx --since 1h', 'requests list --key key_1 --slower 2s --follow'],
-  operands: [],
   flags: {
     key: 'ID',
     model: 'ID',
@@ -297,17 +214,14 @@ export const LIST_REQUESTS: CommandShape = {
   },
   switches: ['follow', 'json'],
   summary: 'list requests from the log, newest first; --follow prints requests as they end',
-};
+});
 
 /** Not among the others: it goes on until it is stopped. */
-export const TOP: CommandShape = {
+export const TOP: CommandShape = shape({
   words: ['top'],
   examples: ['top'],
-  operands: [],
-  flags: {},
-  switches: ['json'],
   summary: 'show the requests in flight, their holds and tokens per second, by model and key',
-};
+});
 
 /** Every command, in the order of the help. */
 export const ALL_COMMANDS: readonly CommandShape[] = [
@@ -315,6 +229,22 @@ export const ALL_COMMANDS: readonly CommandShape[] = [
   ...IMPORTERS,
   ...COMMANDS,
 ];
+
+/** The flag for each field of the API, for error messages: most have the same name. */
+export const FLAG_OF_FIELD: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [LIST_REQUESTS, ...COMMANDS]
+      .flatMap(({ flags }) => Object.keys(flags))
+      .map((flag) => [flag.replaceAll('-', '_'), `--${flag}`]),
+  ),
+  ...Object.fromEntries([...KEY_SETTINGS, ...ACCOUNT_SETTINGS].map(({ field, flag }) => [field, `--${flag}`])),
+  entry_id: '--id',
+  slower_than: '--slower',
+  costlier_than: '--costlier',
+  amount: 'AMOUNT',
+  name: 'NAME',
+  account_id: '--account',
+};
 
 export function helpText(): string {
   const rows = [
@@ -333,30 +263,18 @@ export function helpText(): string {
 }
 
 function statusCommand(word: string, status: string, summary: string): Command {
-  return {
+  return command({
     words: ['keys', word],
     examples: [`keys ${word} key_1`],
     operands: ['ID'],
-    flags: {},
-    switches: ['json'],
     summary,
-    run: (api, { operands: [id = ''], switches }) => change(api, id, { status }, switches),
-  };
+    ask: (api, { operands: [id = ''] }) => api.call('changeKey', { id, body: { status } }),
+    print: keyLine,
+  });
 }
 
-async function change(
-  api: AdminClient,
-  id: string,
-  input: object,
-  switches: ReadonlySet<string>,
-  version?: number,
-): Promise<Output> {
-  const key = await api.call('changeKey', { id, body: withoutAbsent(input), version });
-  return switches.has('json') ? json(key) : lines([keyLine(key)]);
-}
-
-function created(key: CreatedKey, switches: ReadonlySet<string>): Output {
-  if (!switches.has('json')) return lines(createdText(key));
-  const { id, key: text, prefix, mode, base_url, origin, ...rest } = key;
-  return json({ id, key: text, prefix, mode, base_url, origin, ...rest });
+/** Whoever reads JSON by eye finds the secret at its beginning. */
+function secretFirst(made: CreatedKey): CreatedKey {
+  const { id, key, prefix, mode, base_url, origin } = made;
+  return Object.assign({ id, key, prefix, mode, base_url, origin }, made);
 }

@@ -1,16 +1,15 @@
 /** `gateway completion SHELL`: a script that completes commands, flags and the values that a flag lists. */
-import { type CommandShape, UsageError } from './arguments.ts';
+import { type CommandShape, shape, UsageError } from './arguments.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-export const COMPLETION: CommandShape = {
+export const COMPLETION: CommandShape = shape({
   words: ['completion'],
   examples: ['completion bash'],
   operands: [SHELLS.join('|')],
-  flags: {},
   switches: [],
   summary: 'print a shell script that completes commands and flags: source <(gateway completion bash)',
-};
+});
 
 export function completionScript(commands: readonly CommandShape[], shell: string): string {
   switch (shell) {

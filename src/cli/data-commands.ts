@@ -1,52 +1,45 @@
 /** Commands on the data itself and on the installation, which do not go through the admin API. */
-import type { CommandShape } from './arguments.ts';
+import { type CommandShape, shape } from './arguments.ts';
 
-export const INIT: CommandShape = {
+export const INIT: CommandShape = shape({
   words: ['init'],
   examples: ['init', 'init --providers openai,anthropic --yes'],
-  operands: [],
   flags: { providers: 'NAME,NAME', credit: 'CREDITS|none', account: 'NAME|none', operator: 'NAME|none' },
   switches: ['yes', 'no-check', 'json'],
   summary:
     'write gateway.yaml from the credentials in the environment and create the first operator, account and key; --yes asks nothing',
-};
+});
 
-export const BACKUP: CommandShape = {
+export const BACKUP: CommandShape = shape({
   words: ['backup'],
   examples: ['backup gateway.backup', 'backup --every 15m --keep 96 /var/backups/gateway'],
   operands: ['FILE|-|FOLDER'],
   flags: { every: '15m', keep: 'N' },
-  switches: ['json'],
   summary:
     'back up the embedded store while the gateway runs, verified by an audit and encrypted with GATEWAY_BACKUP_KEY; --every 15m --keep 96 FOLDER repeats it',
-};
+});
 
-export const RESTORE: CommandShape = {
+export const RESTORE: CommandShape = shape({
   words: ['restore'],
   examples: ['restore gateway.backup', 'restore gateway.backup --replace'],
   operands: ['FILE|-'],
-  flags: {},
   switches: ['replace', 'json'],
   summary: 'restore a backup into the data folder; --replace moves existing data aside',
-};
+});
 
-export const MIGRATE: CommandShape = {
+export const MIGRATE: CommandShape = shape({
   words: ['migrate'],
   examples: ['migrate --to postgres'],
-  operands: [],
   flags: { to: 'postgres|sqlite' },
-  switches: ['json'],
   summary: 'move the ledger from the data folder into DATABASE_URL, or back, with an audit on both sides',
-};
+});
 
-export const UPGRADE: CommandShape = {
+export const UPGRADE: CommandShape = shape({
   words: ['upgrade'],
   examples: ['upgrade --check'],
-  operands: [],
-  flags: {},
   switches: ['check', 'json'],
   summary:
     'migrate the store to this release without serving; --check only reports what that would do, tried and audited on a copy',
-};
+});
 
 export const DATA_COMMANDS: readonly CommandShape[] = [INIT, BACKUP, RESTORE, MIGRATE, UPGRADE];

@@ -6,75 +6,53 @@ import { AdminError } from '../admin/error.ts';
 import type { ImportedKeysView } from '../admin/keys/schema.ts';
 import { parseCsv, wrongCsv } from '../import/csv-file.ts';
 import { keysCsv, keysIn } from '../import/keys-csv.ts';
-import type { Command } from './command.ts';
+import { type Command, command } from './command.ts';
 import { contentOf } from './money-commands.ts';
-import { json, lines } from './output.ts';
 import { usageCsv } from './usage-text.ts';
 
 export const IMPORT_COMMANDS: readonly Command[] = [
-  {
+  command({
     words: ['import'],
     examples: ['import keys.csv --dry-run', 'import keys.csv'],
     operands: ['KEYS.csv'],
-    flags: {},
     switches: ['dry-run', 'json'],
     summary: 'create a key for every line, all or none; the new keys are printed once, as CSV',
     createsData: true,
-    run: async (api, { operands: [path = ''], switches }) => {
+    ask: async (api, { operands: [path = ''], switches }) => {
       const name = basename(path);
       const given = keysIn(await parseCsv(name, contentOf(path)));
-      const dryRun = switches.has('dry-run');
-      try {
-        const made = await api.call('importKeys', { body: { keys: given.map(({ key }) => key), dry_run: dryRun } });
-        if (switches.has('json')) return json(made);
-        if (dryRun) return lines([`${made.keys} keys could be created; nothing was changed`]);
-        return {
-          ...lines(createdCsv(made.data)),
-          warning: `${made.keys} keys created; this is the only time that they are shown`,
-        };
-      } catch (error) {
+      const body = { keys: given.map(({ key }) => key), dry_run: switches.has('dry-run') };
+      return api.call('importKeys', { body }).catch((error: unknown) => {
         throw error instanceof AdminError ? byLine(name, given, error) : error;
-      }
+      });
     },
-  },
-  {
+    print: ({ keys, data }, { switches }) => {
+      if (switches.has('dry-run')) return [`${keys} keys could be created; nothing was changed`];
+      return { lines: createdCsv(data), warning: `${keys} keys created; this is the only time that they are shown` };
+    },
+  }),
+  command({
     words: ['export', 'keys'],
     examples: ['export keys'],
-    operands: [],
-    flags: {},
-    switches: ['json'],
     summary: 'print all keys as CSV that "gateway import" reads, without their secrets',
-    run: async (api, { switches }) => {
-      const keys = await api.all('listKeys');
-      return switches.has('json') ? json(keys) : lines(keysCsv(keys));
-    },
-  },
-  {
+    ask: (api) => api.all('listKeys'),
+    print: keysCsv,
+  }),
+  command({
     words: ['export', 'accounts'],
     examples: ['export accounts'],
-    operands: [],
-    flags: {},
-    switches: ['json'],
     summary: 'print all accounts as CSV',
-    run: async (api, { switches }) => {
-      const accounts = await api.all('listAccounts');
-      return switches.has('json') ? json(accounts) : lines(accountsCsv(accounts));
-    },
-  },
-  {
+    ask: (api) => api.all('listAccounts'),
+    print: accountsCsv,
+  }),
+  command({
     words: ['export', 'usage'],
     examples: ['export usage --by key,day --since 30d'],
-    operands: [],
     flags: { by: 'DIMENSION,…', since: 'TIME|30d', until: 'TIME' },
-    switches: ['json'],
     summary: 'print usage as CSV, by day, key and model unless --by says otherwise',
-    run: async (api, { flags, switches }) => {
-      const report = await api.call('usage', { query: { by: 'day,key,model', ...flags } });
-      if (switches.has('json')) return json(report);
-      const { lines: rows, warning } = usageCsv(report);
-      return { ...lines(rows), warning };
-    },
-  },
+    ask: (api, { flags }) => api.call('usage', { query: { by: 'day,key,model', ...flags } }),
+    print: usageCsv,
+  }),
 ];
 
 /** The API names a key by its number; whoever has the file looks for a line. */

@@ -3,26 +3,20 @@ import type { AdminClient, AnswerOf } from '../admin/client.ts';
 import { AdminError } from '../admin/error.ts';
 import type { AuditTrailEntryView } from '../admin/operators/audit-trail-schema.ts';
 import type { ListedOperatorView } from '../admin/operators/schema.ts';
-import type { Command } from './command.ts';
-import { json, lines, withoutAbsent } from './output.ts';
-import { table } from './text.ts';
+import { table } from '../lib/text-table.ts';
+import { type Command, command, moreLine } from './command.ts';
 
 const BUILT_IN = 'owner';
 
 export const OPERATOR_COMMANDS: readonly Command[] = [
-  {
+  command({
     words: ['operators', 'list'],
     examples: ['operators list'],
-    operands: [],
-    flags: {},
-    switches: ['json'],
     summary: 'list all operators with their roles',
-    run: async (api, { switches }) => {
-      const { data: all } = await api.call('listOperators', {});
-      return switches.has('json') ? json(all) : lines(operatorsTable(all));
-    },
-  },
-  {
+    ask: async (api) => (await api.call('listOperators', {})).data,
+    print: operatorsTable,
+  }),
+  command({
     words: ['operators', 'create'],
     examples: [
       'operators create ann --role viewer',
@@ -30,67 +24,51 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     ],
     operands: ['NAME'],
     flags: { role: 'owner|operator|viewer|account-admin', account: 'ID', expires: 'ISO' },
-    switches: ['json'],
     summary: 'create an operator with a token, shown once; it expires after 90 days or at --expires',
     createsData: true,
-    run: async (api, { operands: [name], flags, switches }) => {
-      const input = { name, role: flags.role, account_id: flags.account, expires_at: flags.expires };
-      const issued = await api.call('createOperator', { body: withoutAbsent(input) });
-      return switches.has('json') ? json(issued) : lines(tokenText(issued));
-    },
-  },
-  {
+    ask: (api, { operands: [name], flags: { role, account, expires } }) =>
+      api.call('createOperator', { body: { name, role, account_id: account, expires_at: expires } }),
+    print: tokenText,
+  }),
+  command({
     words: ['operators', 'token'],
     examples: ['operators token ann --expires 2027-01-31'],
     operands: ['NAME|ID'],
     flags: { expires: 'ISO', label: 'TEXT' },
-    switches: ['json'],
     summary: 'create another token for an operator; the older ones keep working',
-    run: async (api, { operands: [name = ''], flags, switches }) => {
-      const id = await operatorId(api, name);
-      const issued = await api.call('addToken', {
-        id,
-        body: withoutAbsent({ expires_at: flags.expires, label: flags.label }),
-      });
-      return switches.has('json') ? json(issued) : lines(tokenText(issued));
-    },
-  },
-  {
+    ask: async (api, { operands: [name = ''], flags: { expires, label } }) =>
+      api.call('addToken', { id: await operatorId(api, name), body: { expires_at: expires, label } }),
+    print: tokenText,
+  }),
+  command({
     words: ['operators', 'revoke'],
     examples: ['operators revoke ann'],
     operands: ['NAME|ID'],
     flags: { token: 'TOKEN_ID' },
-    switches: ['json'],
     summary: 'revoke an operator with all tokens and sessions, or with --token only that token',
-    run: async (api, { operands: [name = ''], flags, switches }) => {
+    ask: async (api, { operands: [name = ''], flags: { token } }) => {
       const id = await operatorId(api, name);
-      const { token } = flags;
-      const operator =
-        token === undefined
-          ? await api.call('revokeOperator', { id })
-          : await api.call('revokeToken', { id, token_id: token });
-      const text =
-        token === undefined ? `${operator.name} is revoked` : `token ${token} of ${operator.name} is revoked`;
-      return switches.has('json') ? json(operator) : lines([text]);
+      return token === undefined
+        ? api.call('revokeOperator', { id })
+        : api.call('revokeToken', { id, token_id: token });
     },
-  },
-  {
+    print: ({ name }, { flags: { token } }) => [
+      `${token === undefined ? name : `token ${token} of ${name}`} is revoked`,
+    ],
+  }),
+  command({
     words: ['operators', 'link'],
     examples: ['operators link --operator ann'],
-    operands: [],
     flags: { operator: 'NAME|ID' },
-    switches: ['json'],
     summary: 'print a link that signs in to the console, once, within 15 minutes; as the owner, or as --operator',
     createsData: true,
-    run: async (api, { flags, switches }) => {
-      const link = await api.call('makeLink', { id: await operatorId(api, flags.operator ?? BUILT_IN) });
-      return switches.has('json') ? json(link) : lines([link.url]);
-    },
-  },
-  {
+    ask: async (api, { flags: { operator = BUILT_IN } }) =>
+      api.call('makeLink', { id: await operatorId(api, operator) }),
+    print: ({ url }) => [url],
+  }),
+  command({
     words: ['audit-trail'],
     examples: ['audit-trail --outcome refused --since 2026-11-01'],
-    operands: [],
     flags: {
       actor: 'NAME|ID',
       action: 'ACTION',
@@ -101,16 +79,13 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
       limit: 'N',
       cursor: 'NUMBER',
     },
-    switches: ['json'],
     summary: 'list who did what, newest first, including refused actions',
-    run: async (api, { flags, switches }) => {
-      const actor = flags.actor === undefined ? undefined : await operatorId(api, flags.actor);
-      const page = await api.call('auditTrail', { query: withoutAbsent({ ...flags, actor }) });
-      if (switches.has('json')) return json(page);
-      const more = page.next_cursor === null ? [] : ['', `More: gateway audit-trail --cursor ${page.next_cursor}`];
-      return lines([...trailTable(page.data), ...more]);
+    ask: async (api, { flags: { actor, ...filters } }) => {
+      const ofActor = actor === undefined ? {} : { actor: await operatorId(api, actor) };
+      return api.call('auditTrail', { query: { ...filters, ...ofActor } });
     },
-  },
+    print: ({ data, next_cursor }) => [...trailTable(data), ...moreLine('audit-trail', next_cursor)],
+  }),
 ];
 
 async function operatorId(api: AdminClient, given: string): Promise<string> {

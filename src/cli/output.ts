@@ -1,4 +1,4 @@
-/** What a command prints, and what it sends. */
+/** What a command prints. */
 
 export interface Output {
   readonly text: string;
@@ -13,9 +13,4 @@ export function json(value: unknown): Output {
 
 export function lines(rows: readonly string[]): Output {
   return { text: `${rows.join('\n')}\n`, exitCode: 0 };
-}
-
-/** Removes the flags that were not given. */
-export function withoutAbsent<T extends object>(input: T): T {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
 }

@@ -3,9 +3,9 @@
 import type { RunningRequestView } from '../admin/requests/schema.ts';
 import { creditsFromNanos } from '../core/money.ts';
 import { printable } from '../lib/printable.ts';
+import { table } from '../lib/text-table.ts';
 import { milliseconds, outcomeOf } from '../observe/explain.ts';
 import type { RequestView } from '../observe/request-log/view.ts';
-import { table } from './text.ts';
 
 const HEAD = ['RECEIVED', 'ID', 'OUTCOME', 'KEY', 'MODEL', 'PROVIDERS', 'TOOK', 'COST'];
 /** As much of a text of the client as a table has room for. */

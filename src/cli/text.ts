@@ -39,11 +39,9 @@ export function keyText(key: KeyView): readonly string[] {
 }
 
 /** One line after a change: what the key is now. */
-export function keyLine(key: KeyView): string {
-  return `${key.id} is ${key.status}; ${available(key)}`;
+export function keyLine(key: KeyView): readonly string[] {
+  return [`${key.id} is ${key.status}; ${available(key)}`];
 }
-
-export { table };
 
 export function keysTable(keys: readonly KeyView[]): readonly string[] {
   if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];

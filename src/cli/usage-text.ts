@@ -3,6 +3,7 @@
 import { csvText } from '../admin/csv.ts';
 import type { UsageFiguresView, UsageView } from '../admin/usage/schema.ts';
 import { table } from '../lib/text-table.ts';
+import { amount } from './text.ts';
 
 interface Column {
   readonly title: string;
@@ -26,7 +27,7 @@ const CSV: readonly Column[] = [
   ...(['requests', 'cancelled', 'broken'] as const).map(plain),
   ...(['cost', 'provider_cost', 'margin', 'charged_credits'] as const).map((name) => ({
     title: name,
-    cell: (row: UsageFiguresView) => decimal(row[name] ?? 0),
+    cell: (row: UsageFiguresView) => amount(row[name] ?? 0),
   })),
   ...(['charged_tokens', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const).map(plain),
   ...(['cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens'] as const).map(plain),
@@ -80,11 +81,6 @@ function oneLine(text: string): string {
 
 function plain(name: 'requests' | 'cancelled' | 'broken' | (`${string}_tokens` & keyof UsageFiguresView)): Column {
   return { title: name, cell: (row) => String(row[name]) };
-}
-
-/** All of its decimals, never an exponent. */
-function decimal(credits: number): string {
-  return credits.toFixed(9).replace(/\.?0+$/, '');
 }
 
 function cacheWrites(row: UsageFiguresView): number {

@@ -2,8 +2,8 @@
  * What a start prints. Only the first start makes and prints keys, shown once, with requests to copy, and only at a terminal
  * or where the sandbox alone is served; only one at a terminal prints a link that signs in at the console.
  */
+import type { AdminClient } from '../admin/client.ts';
 import { HOW_TO_BUILD } from '../admin/console-build.ts';
-import type { AdminService } from '../admin/service.ts';
 import { originOf } from '../core/endpoints.ts';
 
 const FIRST_CREDIT = '5';
@@ -15,13 +15,13 @@ interface FirstKeys {
 }
 
 /** Null when the store already has keys. */
-export async function firstKeys(admin: AdminService): Promise<FirstKeys | null> {
-  if ((await admin.keys.find({ limit: 1 })).data.length > 0) return null;
-  const credit = await admin.keys.create({ mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' });
-  const tokenBudget = await admin.keys.create({
-    mode: 'token_budget',
-    budget: FIRST_BUDGET,
-    label: 'first token-budget key',
+export async function firstKeys(api: AdminClient): Promise<FirstKeys | null> {
+  if ((await api.call('listKeys', { query: { limit: 1 } })).data.length > 0) return null;
+  const credit = await api.call('createKey', {
+    body: { mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' },
+  });
+  const tokenBudget = await api.call('createKey', {
+    body: { mode: 'token_budget', budget: FIRST_BUDGET, label: 'first token-budget key' },
   });
   return { credit: credit.key, tokenBudget: tokenBudget.key };
 }

@@ -2,13 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { json as asJson, lines, type Output } from '../cli/output.ts';
-import { table } from '../cli/text.ts';
 import type { Config, Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { modelReport, REPORT_HEADINGS, reportCells } from '../config/model-report.ts';
 import { ConfigError } from '../config/problem.ts';
 import type { Environment } from '../config/settings.ts';
 import { readTls } from '../config/tls.ts';
+import { table } from '../lib/text-table.ts';
 
 /** The catalog of the sandbox does not depend on where it listens. */
 const SANDBOX_URL = 'http://sandbox.invalid';

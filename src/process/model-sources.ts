@@ -1,12 +1,12 @@
 /** `gateway models`: the configured catalog with the source of every figure, whether a gateway runs or not. */
 import type { AdminConnection } from '../admin/client.ts';
 import { AdminError } from '../admin/error.ts';
-import { table } from '../cli/text.ts';
 import type { Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { decodeModelLists, type ModelLists, NO_LISTS } from '../config/model-lists.ts';
 import { modelReport, REPORT_HEADINGS, reportCells } from '../config/model-report.ts';
 import type { Environment } from '../config/settings.ts';
+import { table } from '../lib/text-table.ts';
 
 export interface ModelSourcesOptions {
   readonly settings: Settings;

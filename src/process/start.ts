@@ -2,11 +2,12 @@
 import { AdminClient, socketTransport } from '../admin/client.ts';
 import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
+import { inProcessTransport } from '../admin/http/in-process.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
 import { publicOrigin } from '../admin/public-origin.ts';
 import { Requests } from '../admin/requests/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
-import { AdminService } from '../admin/service.ts';
+import { AdminService, PROCESS } from '../admin/service.ts';
 import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { Playground } from '../admin/state/playground.ts';
 import { Alerts } from '../alerts/alerts.ts';
@@ -287,8 +288,9 @@ export async function startGateway(
   const { sandbox: withSandbox, sandboxAlone } = serving.catalog();
   // What is not a terminal may be a log, and neither a key that costs money nor a link that signs in belongs in one.
   const showsKeys = terminal || sandboxAlone;
-  const keys = showsKeys && (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  const link = terminal ? (await admin.operators.link(BUILT_IN_OWNER)).url : null;
+  const api = new AdminClient(inProcessTransport(admin, PROCESS));
+  const keys = showsKeys && (await opened.claimFirstStart()) ? await firstKeys(api) : null;
+  const link = terminal ? (await api.call('makeLink', { id: BUILT_IN_OWNER })).url : null;
   const info = {
     origin,
     dataDir: settings.dataDir,

@@ -1,6 +1,7 @@
 import { OPERATORS, VIEWERS } from '../http/roles.ts';
-import { route } from '../http/route.ts';
+import { AS_ANSWERED, route } from '../http/route.ts';
 import { CreditBody } from '../keys/schema.ts';
+import type { AdminService } from '../service.ts';
 import {
   Account,
   AccountChangeBody,
@@ -11,12 +12,18 @@ import {
   NewAccountBody,
 } from './schema.ts';
 
+const CHANGE = {
+  before: (admin: AdminService, { id }: { readonly id: string }) => admin.accounts.show(id),
+  ...AS_ANSWERED,
+};
+
 export const ACCOUNT_ROUTES = {
   createAccount: route({
     at: 'POST /accounts',
     roles: OPERATORS,
     accountAdmin: 'own',
     action: 'account.create',
+    recorded: { ...AS_ANSWERED, made: ({ id }) => id },
     summary: 'Create an account',
     body: NewAccountBody,
     status: 201,
@@ -45,6 +52,7 @@ export const ACCOUNT_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.change',
+    recorded: CHANGE,
     summary: 'Change the given fields; with If-Match, only if the account has not been changed in the meantime',
     ifMatch: true,
     body: AccountChangeBody,
@@ -56,6 +64,7 @@ export const ACCOUNT_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.move',
+    recorded: CHANGE,
     summary: 'Move an account below another one of the same root',
     body: AccountMoveBody,
     answer: Account,
@@ -65,6 +74,7 @@ export const ACCOUNT_ROUTES = {
     at: 'POST /accounts/:id/credit',
     roles: OPERATORS,
     action: 'account.credit',
+    recorded: CHANGE,
     summary: 'Add credit to a root',
     body: CreditBody,
     answer: Account,
@@ -75,6 +85,7 @@ export const ACCOUNT_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.key',
+    recorded: CHANGE,
     summary: 'Move a key to the account; its own balance, if any, goes to the root',
     body: AccountKeyBody,
     answer: Account,

@@ -14,7 +14,6 @@ import type {
   UnknownAccount,
 } from '../../ledger/port.ts';
 import { AdminError } from '../error.ts';
-import type { AuditTrail } from '../http/audit-trail.ts';
 import { changedMeanwhile } from '../http/if-match.ts';
 import { pageOf, requireCursor } from '../http/page.ts';
 import { fieldNames, invalid, unexpected } from '../http/validate.ts';
@@ -38,7 +37,8 @@ import {
 
 interface AccountServiceOptions {
   readonly ledger: LedgerAdmin;
-  readonly trail: AuditTrail;
+  /** Whoever acts, as the statements name it. */
+  readonly actorId: string | null;
   /** The topmost account that the caller sees; null where that is every root. */
   readonly top: string | null;
   /** What the running gateway's catalog has; null where that is not known, or not for the caller. */
@@ -49,25 +49,20 @@ interface AccountServiceOptions {
 
 export class AccountService {
   readonly #ledger: LedgerAdmin;
-  readonly #trail: AuditTrail;
+  readonly #actorId: string | null;
   readonly #top: string | null;
   readonly #known: AccountServiceOptions['known'];
   readonly #settings: OperatorSettings | null;
 
-  constructor({ ledger, trail, top, known, settings }: AccountServiceOptions) {
+  constructor({ ledger, actorId, top, known, settings }: AccountServiceOptions) {
     this.#ledger = ledger;
-    this.#trail = trail;
+    this.#actorId = actorId;
     this.#top = top;
     this.#known = known;
     this.#settings = settings;
   }
 
-  create(body: View<typeof NewAccountBody>): Promise<AccountView> {
-    const change = { action: 'account.create', target: null, after: itself, made: ({ id }: AccountView) => id };
-    return this.#trail.change<AccountView>(change, () => this.#create(body));
-  }
-
-  async #create(body: View<typeof NewAccountBody>): Promise<AccountView> {
+  async create(body: View<typeof NewAccountBody>): Promise<AccountView> {
     const id = newId('acct');
     const parentId = body.parent ?? null;
     const settings = readSettings(body);
@@ -145,11 +140,7 @@ export class AccountService {
   }
 
   /** With `version`, only where that is still the version of the account. */
-  change(accountId: string, body: View<typeof AccountChangeBody>, version?: number): Promise<AccountView> {
-    return this.#recorded('account.change', accountId, () => this.#change(accountId, body, version));
-  }
-
-  async #change(
+  async change(
     accountId: string,
     body: View<typeof AccountChangeBody>,
     ifVersion: number | undefined,
@@ -173,35 +164,25 @@ export class AccountService {
     return this.show(accountId);
   }
 
-  move(accountId: string, { parent }: View<typeof AccountMoveBody>): Promise<AccountView> {
-    return this.#recorded('account.move', accountId, async () => {
-      requireAccount(accountId, await this.#ledger.moveAccount(accountId, parent));
-      return this.show(accountId);
-    });
+  async move(accountId: string, { parent }: View<typeof AccountMoveBody>): Promise<AccountView> {
+    requireAccount(accountId, await this.#ledger.moveAccount(accountId, parent));
+    return this.show(accountId);
   }
 
-  addCredit(accountId: string, body: View<typeof CreditBody>): Promise<AccountView> {
-    return this.#recorded('account.credit', accountId, () => this.#addCredit(accountId, body));
-  }
-
-  async #addCredit(accountId: string, body: View<typeof CreditBody>): Promise<AccountView> {
+  async addCredit(accountId: string, body: View<typeof CreditBody>): Promise<AccountView> {
     const { entryId, amountNanos, note, expiresAtMs } = readCredit(body);
     requireAccount(
       accountId,
       await this.#ledger.addAccountCredit(accountId, entryId ?? newId('credit'), amountNanos, note, {
-        actor: this.#trail.actorId,
+        actor: this.#actorId,
         expiresAtMs,
       }),
     );
     return this.show(accountId);
   }
 
-  addKey(accountId: string, body: View<typeof AccountKeyBody>): Promise<AccountView> {
-    return this.#recorded('account.key', accountId, () => this.#addKey(accountId, body));
-  }
-
   /** A key that pays for itself joins with its balance; a key of another account of the same root moves. */
-  async #addKey(accountId: string, { key: keyId, entry_id }: View<typeof AccountKeyBody>): Promise<AccountView> {
+  async addKey(accountId: string, { key: keyId, entry_id }: View<typeof AccountKeyBody>): Promise<AccountView> {
     const summary = await this.#ledger.getKey(keyId);
     const outcome: KeyPlaceOutcome =
       summary === null
@@ -221,15 +202,6 @@ export class AccountService {
     else if (summary?.key.accountId === null) await this.#settings?.note(outcome.key);
     return this.show(accountId);
   }
-
-  #recorded(action: string, accountId: string, work: () => Promise<AccountView>): Promise<AccountView> {
-    const change = { action, target: accountId, before: () => this.show(accountId), after: itself };
-    return this.#trail.change<AccountView>(change, work);
-  }
-}
-
-function itself(account: AccountView): AccountView {
-  return account;
 }
 
 function requireAccount(

@@ -1,7 +1,9 @@
 import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
+import type { AdminService } from '../service.ts';
 import {
   AccountWebhook,
+  type AccountWebhookView,
   AlertDeliveryList,
   AlertList,
   AlertQuery,
@@ -9,6 +11,12 @@ import {
   DeliveryQuery,
   WebhookBody,
 } from './schema.ts';
+
+/** The lookup before it also finds out whether there is such an account. */
+const WEBHOOK_CHANGE = {
+  before: (admin: AdminService, { id }: { readonly id: string }) => admin.alerts.webhook(id),
+  after: ({ url }: AccountWebhookView) => ({ url }),
+};
 
 export const ALERT_ROUTES = {
   listAlerts: route({
@@ -31,6 +39,7 @@ export const ALERT_ROUTES = {
     at: 'POST /alerts/test',
     roles: OPERATORS,
     action: 'alert.test',
+    recorded: { after: ({ id, ok }) => ({ id, ok }) },
     summary: 'Send a test to every webhook and command of the config file, and report the results',
     answer: AlertTest,
     handle: (admin) => admin.alerts.test(),
@@ -48,6 +57,7 @@ export const ALERT_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.webhook',
+    recorded: WEBHOOK_CHANGE,
     summary: 'Set the webhook of an account, with a new secret, shown once',
     body: WebhookBody,
     answer: AccountWebhook,
@@ -58,6 +68,7 @@ export const ALERT_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'account',
     action: 'account.webhook.remove',
+    recorded: WEBHOOK_CHANGE,
     summary: 'Remove the webhook of an account',
     answer: AccountWebhook,
     handle: (admin, { id }) => admin.alerts.removeWebhook(id),

@@ -5,7 +5,7 @@ import type { Delivery, StoredAlert } from '../../alerts/port.ts';
 import { wrongWebhookUrl } from '../../alerts/webhook.ts';
 import type { AccountService } from '../accounts/service.ts';
 import { AdminError } from '../error.ts';
-import type { AuditTrail } from '../http/audit-trail.ts';
+import { numberedPage } from '../http/page.ts';
 import { invalid } from '../http/validate.ts';
 import type { View } from '../http/view.ts';
 import type {
@@ -25,10 +25,7 @@ interface AlertServiceOptions {
   readonly alerts: Alerts | undefined;
   /** What the caller reaches: a webhook is that of one of these accounts. */
   readonly accounts: Pick<AccountService, 'show'>;
-  readonly trail: AuditTrail;
 }
-
-const LIMIT = 50;
 
 export class AlertService {
   readonly #options: AlertServiceOptions;
@@ -37,28 +34,29 @@ export class AlertService {
     this.#options = options;
   }
 
-  async list({ limit = LIMIT, cursor, type }: View<typeof AlertQuery>): Promise<View<typeof AlertList>> {
+  async list({ type, ...page }: View<typeof AlertQuery>): Promise<View<typeof AlertList>> {
     const alerts = this.#alerts;
-    const found = await alerts.list({ limit: limit + 1, before: before(cursor), type: type ?? null });
-    return { object: 'list', enabled: alerts.enabled, ...paged(found, limit, alertView) };
+    const { object, ...found } = await numberedPage(
+      page,
+      (part) => alerts.list({ ...part, type: type ?? null }),
+      alertView,
+    );
+    return { object, enabled: alerts.enabled, ...found };
   }
 
-  async deliveries({
-    limit = LIMIT,
-    cursor,
-    state,
-  }: View<typeof DeliveryQuery>): Promise<View<typeof AlertDeliveryList>> {
-    const found = await this.#alerts.deliveries({ limit: limit + 1, before: before(cursor), state: state ?? null });
-    return { object: 'list', ...paged(found, limit, deliveryView) };
+  async deliveries({ state, ...page }: View<typeof DeliveryQuery>): Promise<View<typeof AlertDeliveryList>> {
+    const alerts = this.#alerts;
+    return numberedPage(
+      page,
+      (part) => alerts.deliveries({ ...part, state: state ?? null }),
+      (each) => deliveryView(each),
+    );
   }
 
-  test(): Promise<AlertTestView> {
-    const after = ({ id, ok }: AlertTestView) => ({ id, ok });
-    return this.#options.trail.change({ action: 'alert.test', target: null, after }, async () => {
-      const { id, deliveries } = await this.#enabled().test();
-      const views = deliveries.map(deliveryView);
-      return { id, ok: views.every(({ state }) => state === 'delivered'), deliveries: views };
-    });
+  async test(): Promise<AlertTestView> {
+    const { id, deliveries } = await this.#enabled().test();
+    const views = deliveries.map(deliveryView);
+    return { id, ok: views.every(({ state }) => state === 'delivered'), deliveries: views };
   }
 
   async webhook(accountId: string): Promise<AccountWebhookView> {
@@ -67,27 +65,15 @@ export class AlertService {
   }
 
   /** With a new secret, shown once. */
-  setWebhook(accountId: string, { url }: View<typeof WebhookBody>): Promise<AccountWebhookView> {
-    const after = ({ url }: AccountWebhookView) => ({ url });
-    const change = { action: 'account.webhook', target: accountId, before: () => this.webhook(accountId), after };
-    return this.#options.trail.change(change, async () => {
-      const wrong = wrongWebhookUrl(url);
-      if (wrong !== null) throw invalid('url', wrong);
-      return webhookView(accountId, await this.#enabled().setWebhook(accountId, url));
-    });
+  async setWebhook(accountId: string, { url }: View<typeof WebhookBody>): Promise<AccountWebhookView> {
+    const wrong = wrongWebhookUrl(url);
+    if (wrong !== null) throw invalid('url', wrong);
+    return webhookView(accountId, await this.#enabled().setWebhook(accountId, url));
   }
 
-  removeWebhook(accountId: string): Promise<AccountWebhookView> {
-    const change = {
-      action: 'account.webhook.remove',
-      target: accountId,
-      before: () => this.webhook(accountId),
-      after: ({ url }: AccountWebhookView) => ({ url }),
-    };
-    return this.#options.trail.change(change, async () => {
-      await this.#alerts.removeWebhook(accountId);
-      return webhookView(accountId, null);
-    });
+  async removeWebhook(accountId: string): Promise<AccountWebhookView> {
+    await this.#alerts.removeWebhook(accountId);
+    return webhookView(accountId, null);
   }
 
   get #alerts(): Alerts {
@@ -104,20 +90,6 @@ export class AlertService {
       'alerts are switched off, or no gateway runs: add a section alerts to the config file (alerts: {} is enough), and start the gateway',
     );
   }
-}
-
-function before(cursor: string | undefined): number | null {
-  return cursor === undefined ? null : Number(cursor);
-}
-
-/** `found` has one more than asked for, to know whether there is a next page. */
-function paged<Item extends { readonly number: number }, Shown>(
-  found: readonly Item[],
-  limit: number,
-  view: (item: Item) => Shown,
-): { readonly data: readonly Shown[]; readonly next_cursor: string | null } {
-  const data = found.slice(0, limit);
-  return { data: data.map(view), next_cursor: found.length > limit ? String(data.at(-1)?.number) : null };
 }
 
 function alertView({ id, type, atMs, body }: StoredAlert): AlertView {

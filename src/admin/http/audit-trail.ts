@@ -16,7 +16,7 @@ interface AuditTrailOptions {
   onRecorded(): void;
 }
 
-interface Change<T> {
+export interface Change<T> {
   /** What is done, as `key.create`. */
   readonly action: string;
   /** The id of what it is done to; null where it is still to be made. */
@@ -24,7 +24,7 @@ interface Change<T> {
   before?(): Promise<unknown>;
   /** Without secrets. */
   after?(result: T): unknown;
-  made?(result: T): string;
+  made?(result: T): string | null;
 }
 
 const STATE_CHARACTERS_MAX = 20_000;
@@ -34,11 +34,6 @@ export class AuditTrail {
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
-  }
-
-  /** Whoever acts; null for nobody who is known. */
-  get actorId(): string | null {
-    return this.#options.caller.actor?.id ?? null;
   }
 
   /** Does the work and records it, whatever becomes of it. */

@@ -30,6 +30,25 @@ export async function pageOf<Found, View extends { readonly id: string }>(
   return { object: 'list', data, next_cursor: found.length > data.length ? (data.at(-1)?.id ?? null) : null };
 }
 
+interface NumberedQuery {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+const NUMBERED_LIMIT = 50;
+
+/** The same of what has a number, newest first. */
+export async function numberedPage<Found extends { readonly number: number }, View>(
+  { limit = NUMBERED_LIMIT, cursor }: NumberedQuery,
+  find: (page: { readonly limit: number; readonly before: number | null }) => Promise<readonly Found[]>,
+  view: (found: Found) => View,
+): Promise<Page<View>> {
+  const found = await find({ limit: limit + 1, before: cursor === undefined ? null : Number(cursor) });
+  const shown = found.slice(0, limit);
+  const next_cursor = found.length > limit ? String(shown.at(-1)?.number) : null;
+  return { object: 'list', data: shown.map(view), next_cursor };
+}
+
 /** `found`: what has the id that the cursor is. */
 export function requireCursor(found: object | null): void {
   if (found === null) throw invalid('cursor', 'is not the next_cursor of a page before');

@@ -7,6 +7,7 @@ import type { TSchema } from 'typebox';
 import { Type } from '../../lib/schema-builder.ts';
 import type { AdminService } from '../service.ts';
 import { acting } from './audit.ts';
+import type { Change } from './audit-trail.ts';
 import type { AdminApp } from './framework.ts';
 import { IfMatch, versionIn } from './if-match.ts';
 import type { Reach } from './reach.ts';
@@ -39,6 +40,17 @@ interface Exchange {
   readonly reply: FastifyReply;
 }
 
+/** What the audit trail keeps of a change, besides who made it and when. */
+export interface Recorded<Given = never, Answer = never> {
+  /** The id of what is changed; by default the first parameter of the path, and null where it has none. */
+  target?(given: Given): string;
+  before?(admin: AdminService, given: Given): Promise<unknown>;
+  /** Without secrets. */
+  after?(answer: Answer, given: Given): unknown;
+  /** The id of what was made. */
+  made?(answer: Answer): string;
+}
+
 export interface Route<
   At extends RequestLine = RequestLine,
   Query extends TSchema = ObjectSchema,
@@ -51,6 +63,8 @@ export interface Route<
   readonly accountAdmin?: Reach;
   /** What the audit trail calls it, where it changes something. */
   readonly action?: string;
+  /** `itself`: the handler writes the entry. */
+  readonly recorded?: Recorded<Given<At, Query, Body>, View<Answer>> | 'itself';
   readonly summary: string;
   readonly query?: Query;
   readonly body?: Body;
@@ -79,13 +93,29 @@ export function route<
   return row;
 }
 
+/** The answer is what the trail keeps. */
+export const AS_ANSWERED = { after: (answer: unknown) => answer };
+
 /** Any row, with whatever schemas. */
-export type AnyRoute = Omit<Route, 'handle'> & {
+export type AnyRoute = Omit<Route, 'handle' | 'recorded'> & {
+  readonly recorded?: Recorded | 'itself';
   handle(admin: AdminService, given: never, exchange: Exchange): Promise<unknown>;
 };
 
 export function addRoute(app: AdminApp, service: AdminService, row: AnyRoute): void {
-  const { at, roles, accountAdmin, action, summary, query, body, bodyLimit, ifMatch, status = 200 } = row;
+  const {
+    at,
+    roles,
+    accountAdmin,
+    action,
+    recorded = {},
+    summary,
+    query,
+    body,
+    bodyLimit,
+    ifMatch,
+    status = 200,
+  } = row;
   const { method, path } = partsOf(at);
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   const params = Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
@@ -109,13 +139,33 @@ export function addRoute(app: AdminApp, service: AdminService, row: AnyRoute): v
       const version = ifMatch ? versionIn(request) : undefined;
       const admin = acting(service, request);
       if (accountAdmin !== undefined) await admin.requireReach(accountAdmin, Object(request.params));
-      const given = { ...Object(request.params), query: request.query, body: request.body, version };
-      const view = await row.handle(admin, given as never, { request, reply });
+      const given = { ...Object(request.params), query: request.query, body: request.body, version } as never;
+      const act = () => row.handle(admin, given, { request, reply });
+      const target = names[0] === undefined ? null : String(Reflect.get(Object(request.params), names[0]));
+      const view = await (action === undefined || recorded === 'itself'
+        ? act()
+        : admin.trail.change(changeOf(action, target, recorded, admin, given), act));
       if (view === reply || reply.sent) return reply;
       if (hasVersion(view)) void reply.header('etag', `"${view.version}"`);
       return reply.code(status).send(view);
     },
   });
+}
+
+function changeOf(
+  action: string,
+  target: string | null,
+  recorded: Recorded,
+  admin: AdminService,
+  given: never,
+): Change<unknown> {
+  return {
+    action,
+    target: recorded.target?.(given) ?? target,
+    before: async () => recorded.before?.(admin, given),
+    after: (answer) => recorded.after?.(answer as never, given),
+    made: (answer) => recorded.made?.(answer as never) ?? null,
+  };
 }
 
 export function partsOf(at: RequestLine): { readonly method: Method; readonly path: string } {

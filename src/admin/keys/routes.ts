@@ -1,5 +1,6 @@
 import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
+import type { AdminService } from '../service.ts';
 import {
   CreatedKey,
   CreditBody,
@@ -9,11 +10,17 @@ import {
   KeyImportBody,
   KeyList,
   KeyQuery,
+  type KeyView,
   NewKeyBody,
 } from './schema.ts';
 
 /** More than a kilobyte for each of the keys that one import may have. */
 const IMPORT_BYTES_MAX = 8_388_608;
+
+const CHANGE = {
+  before: (admin: AdminService, { id }: { readonly id: string }) => admin.keys.show(id),
+  after: withoutText,
+};
 
 export const KEY_ROUTES = {
   createKey: route({
@@ -21,6 +28,7 @@ export const KEY_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'own',
     action: 'key.create',
+    recorded: { after: withoutText, made: ({ id }) => id },
     summary: 'Create a key',
     body: NewKeyBody,
     status: 201,
@@ -31,6 +39,7 @@ export const KEY_ROUTES = {
     at: 'POST /keys/import',
     roles: OPERATORS,
     action: 'key.import',
+    recorded: { after: ({ keys }) => ({ keys }) },
     summary: 'Create many keys, all or none',
     body: KeyImportBody,
     bodyLimit: IMPORT_BYTES_MAX,
@@ -60,26 +69,29 @@ export const KEY_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.change',
+    recorded: CHANGE,
     summary: 'Change the given fields; with If-Match, only if the key has not been changed in the meantime',
     ifMatch: true,
     body: KeyChangeBody,
     answer: Key,
-    handle: (admin, { id, body, version }) => admin.keys.change('key.change', id, body, version),
+    handle: (admin, { id, body, version }) => admin.keys.change(id, body, version),
   }),
   revokeKey: route({
     at: 'DELETE /keys/:id',
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.revoke',
+    recorded: CHANGE,
     summary: 'Revoke a key',
     ifMatch: true,
     answer: Key,
-    handle: (admin, { id, version }) => admin.keys.change('key.revoke', id, { status: 'revoked' }, version),
+    handle: (admin, { id, version }) => admin.keys.change(id, { status: 'revoked' }, version),
   }),
   addCredit: route({
     at: 'POST /keys/:id/credit',
     roles: OPERATORS,
     action: 'key.credit',
+    recorded: CHANGE,
     summary: 'Add credit',
     body: CreditBody,
     answer: Key,
@@ -90,6 +102,7 @@ export const KEY_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.secret.add',
+    recorded: CHANGE,
     summary: 'Add a secret to a key; the older ones keep working',
     status: 201,
     answer: CreatedKey,
@@ -100,8 +113,15 @@ export const KEY_ROUTES = {
     roles: OPERATORS,
     accountAdmin: 'key',
     action: 'key.secret.revoke',
+    recorded: CHANGE,
     summary: 'Revoke one secret of a key that has several',
     answer: Key,
     handle: (admin, { id, prefix }) => admin.keys.revokeSecret(id, prefix),
   }),
 };
+
+/** The text of a key is never stored. */
+function withoutText(view: KeyView | CreatedKey): object {
+  const { key: _text, ...rest } = { key: null, ...view };
+  return rest;
+}

@@ -1,4 +1,4 @@
-/** Keys on an opened store: made, changed, given secrets and credit, each recorded in the audit trail. */
+/** Keys on an opened store: made, changed, given secrets and credit. */
 
 import type { AccountRecord } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -9,7 +9,6 @@ import { isObject } from '../../lib/json.ts';
 import type { OperatorSettings } from '../accounts/operator-settings.ts';
 import type { AccountService } from '../accounts/service.ts';
 import { AdminError } from '../error.ts';
-import type { AuditTrail } from '../http/audit-trail.ts';
 import { changedMeanwhile } from '../http/if-match.ts';
 import { pageOf, requireCursor } from '../http/page.ts';
 import { invalid, validBody } from '../http/validate.ts';
@@ -52,20 +51,16 @@ interface PlannedKey {
 export class KeyService {
   readonly #options: KeyServiceOptions;
   readonly #accounts: AccountService;
-  readonly #trail: AuditTrail;
+  readonly #actorId: string | null;
 
-  constructor(options: KeyServiceOptions, accounts: AccountService, trail: AuditTrail) {
+  constructor(options: KeyServiceOptions, accounts: AccountService, actorId: string | null) {
     this.#options = options;
     this.#accounts = accounts;
-    this.#trail = trail;
+    this.#actorId = actorId;
   }
 
-  create(body: View<typeof NewKeyBody>): Promise<CreatedKey> {
-    const change = { action: 'key.create', target: null, after: withoutText, made: ({ id }: CreatedKey) => id };
-    return this.#trail.change<CreatedKey>(change, () => this.#create(readNewKey(body)));
-  }
-
-  async #create(plan: NewKeyPlan): Promise<CreatedKey> {
+  async create(body: View<typeof NewKeyBody>): Promise<CreatedKey> {
+    const plan = readNewKey(body);
     this.#requireKnown(plan.providerScope, plan.models);
     // The ledger's own refusal would be a failure of the operation.
     if (plan.accountId !== null) await this.#requireOpenAccount(plan.accountId);
@@ -83,12 +78,7 @@ export class KeyService {
     return { ...keyView(summary, this.#options.gatewayOrigin), key: secret.text };
   }
 
-  import(body: View<typeof KeyImportBody>): Promise<ImportedKeysView> {
-    const change = { action: 'key.import', target: null, after: ({ keys }: ImportedKeysView) => ({ keys }) };
-    return this.#trail.change<ImportedKeysView>(change, () => this.#import(body));
-  }
-
-  async #import({ keys, dry_run = false }: View<typeof KeyImportBody>): Promise<ImportedKeysView> {
+  async import({ keys, dry_run = false }: View<typeof KeyImportBody>): Promise<ImportedKeysView> {
     const accounts = await this.#accounts.named([...new Set(keys.map(accountNamed).filter((name) => name !== null))]);
     const made: PlannedKey[] = [];
     const digests = new Map<string, number>();
@@ -158,16 +148,7 @@ export class KeyService {
   }
 
   /** With `version`, only where that is still the version of the key. */
-  change(
-    action: 'key.change' | 'key.revoke',
-    keyId: string,
-    body: View<typeof KeyChangeBody>,
-    version?: number,
-  ): Promise<KeyView> {
-    return this.#keyChange(action, keyId, () => this.#change(keyId, body, version));
-  }
-
-  async #change(keyId: string, body: View<typeof KeyChangeBody>, version: number | undefined): Promise<KeyView> {
+  async change(keyId: string, body: View<typeof KeyChangeBody>, version: number | undefined): Promise<KeyView> {
     const change = { ...readKeyChange(body), ...(version !== undefined && { ifVersion: version }) };
     this.#requireKnown(change.providerScope ?? 'all', change.models ?? null);
     if (change.budget !== undefined || change.period !== undefined) {
@@ -184,22 +165,14 @@ export class KeyService {
   }
 
   /** Rotation: adds a secret to the key. The older ones keep working until they are revoked. */
-  addSecret(keyId: string): Promise<CreatedKey> {
-    return this.#keyChange('key.secret.add', keyId, () => this.#addSecret(keyId));
-  }
-
-  async #addSecret(keyId: string): Promise<CreatedKey> {
+  async addSecret(keyId: string): Promise<CreatedKey> {
     const { key } = await this.summary(keyId);
     const secret = this.#newSecret(key.mode);
     requireChanged(keyId, await this.#options.ledger.addSecret(keyId, secret.digest, secret.prefix));
     return { ...(await this.show(keyId)), key: secret.text };
   }
 
-  revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
-    return this.#keyChange('key.secret.revoke', keyId, () => this.#revokeSecret(keyId, prefix));
-  }
-
-  async #revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
+  async revokeSecret(keyId: string, prefix: string): Promise<KeyView> {
     const { secretPrefixes } = await this.summary(keyId);
     if (!secretPrefixes.includes(prefix)) {
       throw new AdminError(
@@ -217,25 +190,16 @@ export class KeyService {
     return this.show(keyId);
   }
 
-  addCredit(keyId: string, body: View<typeof CreditBody>): Promise<KeyView> {
-    return this.#keyChange('key.credit', keyId, () => this.#addCredit(keyId, body));
-  }
-
-  async #addCredit(keyId: string, body: View<typeof CreditBody>): Promise<KeyView> {
+  async addCredit(keyId: string, body: View<typeof CreditBody>): Promise<KeyView> {
     const plan = readCredit(body);
     const entryId = plan.entryId ?? newId('credit');
     const outcome = await this.#options.ledger.addCredit(keyId, entryId, plan.amountNanos, plan.note, {
-      actor: this.#trail.actorId,
+      actor: this.#actorId,
       expiresAtMs: plan.expiresAtMs,
     });
     if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
     return this.show(keyId);
-  }
-
-  #keyChange<View extends KeyView>(action: string, keyId: string, work: () => Promise<View>): Promise<View> {
-    const change = { action, target: keyId, before: () => this.show(keyId), after: withoutText };
-    return this.#trail.change<View>(change, work);
   }
 
   async #requireOpenAccount(accountId: string): Promise<void> {
@@ -326,12 +290,6 @@ function requireChanged(keyId: string, outcome: KeyChangeOutcome): void {
   if (outcome.kind === 'unknown_key') throw unknownKey(keyId);
   if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
   if (outcome.kind === 'other_version') throw changedMeanwhile(`key ${keyId}`, outcome);
-}
-
-/** The text of a key is never stored. */
-function withoutText(view: KeyView | CreatedKey): object {
-  const { key: _text, ...rest } = { key: null, ...view };
-  return rest;
 }
 
 function unknownKey(keyId: string): AdminError {

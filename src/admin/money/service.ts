@@ -4,7 +4,6 @@ import type { Clock } from '../../core/clock.ts';
 import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../../core/money.ts';
 import type { LedgerAdmin } from '../../ledger/port.ts';
 import { AdminError } from '../error.ts';
-import type { AuditTrail } from '../http/audit-trail.ts';
 import { unexpected } from '../http/validate.ts';
 import type { View } from '../http/view.ts';
 import { newId } from '../ids.ts';
@@ -16,20 +15,15 @@ import type { StatementQuery, StatementView } from './statement-schema.ts';
 export class MoneyService {
   readonly #ledger: LedgerAdmin;
   readonly #clock: Clock;
-  readonly #trail: AuditTrail;
+  readonly #actorId: string | null;
 
-  constructor(ledger: LedgerAdmin, clock: Clock, trail: AuditTrail) {
+  constructor(ledger: LedgerAdmin, clock: Clock, actorId: string | null) {
     this.#clock = clock;
     this.#ledger = ledger;
-    this.#trail = trail;
+    this.#actorId = actorId;
   }
 
-  refund(requestId: string, body: View<typeof RefundBody>): Promise<RefundView> {
-    const change = { action: 'request.refund', target: requestId, after: itself };
-    return this.#trail.change<RefundView>(change, () => this.#refund(requestId, body));
-  }
-
-  async #refund(requestId: string, body: View<typeof RefundBody>): Promise<RefundView> {
+  async refund(requestId: string, body: View<typeof RefundBody>): Promise<RefundView> {
     const amountNanos = body.amount == null ? null : creditsIn(String(body.amount));
     if (body.amount != null && (amountNanos === null || amountNanos <= 0n)) {
       throw unexpected(RefundBody, 'amount', body.amount);
@@ -43,7 +37,7 @@ export class MoneyService {
       entryId,
       amountNanos,
       note: body.reason.toWellFormed(),
-      actor: this.#trail.actorId,
+      actor: this.#actorId,
     });
     if (outcome.kind === 'unknown_charge') throw unknownRequest(requestId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
@@ -86,17 +80,12 @@ export class MoneyService {
     return statementView(id, time, outcome);
   }
 
-  correct(payerId: string, body: View<typeof CorrectionBody>): Promise<CorrectionView> {
-    const change = { action: 'credit.correct', target: payerId, after: itself };
-    return this.#trail.change<CorrectionView>(change, () => this.#correct(payerId, body));
-  }
-
-  async #correct(payerId: string, body: View<typeof CorrectionBody>): Promise<CorrectionView> {
+  async correct(payerId: string, body: View<typeof CorrectionBody>): Promise<CorrectionView> {
     const amountNanos = creditsIn(String(body.amount));
     if (amountNanos === null || amountNanos === 0n) throw unexpected(CorrectionBody, 'amount', body.amount);
     const entryId = body.entry_id?.toWellFormed() ?? newId('correction');
     const note = body.reason.toWellFormed();
-    const request = { payerId, entryId, amountNanos, note, actor: this.#trail.actorId };
+    const request = { payerId, entryId, amountNanos, note, actor: this.#actorId };
     const outcome = await this.#ledger.correct(request);
     if (outcome.kind === 'unknown_payer') throw unknownPayer(payerId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
@@ -115,10 +104,6 @@ function unknownPayer(id: string): AdminError {
     'not_found',
     `${JSON.stringify(id)} is neither a key nor an account: list them with "gateway keys list" and "gateway accounts list"`,
   );
-}
-
-function itself<T>(view: T): T {
-  return view;
 }
 
 /** With a sign; null where it is not an amount that the ledger can hold. */

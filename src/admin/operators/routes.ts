@@ -1,5 +1,6 @@
 import { OPERATORS, OWNERS } from '../http/roles.ts';
-import { route } from '../http/route.ts';
+import { AS_ANSWERED, route } from '../http/route.ts';
+import type { AdminService } from '../service.ts';
 import { AuditTrailPage, AuditTrailQuery } from './audit-trail-schema.ts';
 import {
   IssuedToken,
@@ -10,6 +11,11 @@ import {
   OperatorList,
   SignInLink,
 } from './schema.ts';
+
+const CHANGE = {
+  before: (admin: AdminService, { id }: { readonly id: string }) => admin.operators.show(id),
+  ...AS_ANSWERED,
+};
 
 export const OPERATOR_ROUTES = {
   listOperators: route({
@@ -23,6 +29,7 @@ export const OPERATOR_ROUTES = {
     at: 'POST /operators',
     roles: OWNERS,
     action: 'operator.create',
+    recorded: { after: ({ operator }) => operator, made: ({ operator }) => operator.id },
     summary: 'Create an operator with a first token, shown once',
     body: NewOperatorBody,
     status: 201,
@@ -40,6 +47,7 @@ export const OPERATOR_ROUTES = {
     at: 'PATCH /operators/:id',
     roles: OWNERS,
     action: 'operator.change',
+    recorded: CHANGE,
     summary: 'Change the role of an operator',
     body: OperatorChangeBody,
     answer: Operator,
@@ -49,6 +57,7 @@ export const OPERATOR_ROUTES = {
     at: 'DELETE /operators/:id',
     roles: OWNERS,
     action: 'operator.revoke',
+    recorded: CHANGE,
     summary: 'Revoke an operator, with all tokens and sessions',
     answer: Operator,
     handle: (admin, { id }) => admin.operators.revoke(id),
@@ -57,6 +66,7 @@ export const OPERATOR_ROUTES = {
     at: 'POST /operators/:id/tokens',
     roles: OWNERS,
     action: 'operator.token.create',
+    recorded: { after: ({ token_id, expires_at }) => ({ token_id, expires_at }) },
     summary: 'Make another token, shown once',
     body: NewTokenBody,
     status: 201,
@@ -67,6 +77,7 @@ export const OPERATOR_ROUTES = {
     at: 'DELETE /operators/:id/tokens/:token_id',
     roles: OWNERS,
     action: 'operator.token.revoke',
+    recorded: { after: (_operator, { token_id }) => ({ tokenId: token_id }) },
     summary: 'Revoke a token',
     answer: Operator,
     handle: (admin, { id, token_id }) => admin.operators.revokeToken(id, token_id),
@@ -75,6 +86,7 @@ export const OPERATOR_ROUTES = {
     at: 'POST /operators/:id/link',
     roles: OWNERS,
     action: 'operator.link',
+    recorded: { after: ({ expires_at }) => ({ expires_at }) },
     summary: 'Make a link that signs in at the console, once, within 15 minutes',
     status: 201,
     answer: SignInLink,

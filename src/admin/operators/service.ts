@@ -6,7 +6,7 @@ import type { IssuedSecret, Operators } from '../../operators/operators.ts';
 import type { AuditTrailEntry } from '../../operators/port.ts';
 import { BUILT_IN_OWNER, type Credential, type Operator, type Role } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
-import type { AuditTrail } from '../http/audit-trail.ts';
+import { numberedPage } from '../http/page.ts';
 import { readTime } from '../http/time.ts';
 import { invalid, type ObjectSchema, unexpected } from '../http/validate.ts';
 import type { View } from '../http/view.ts';
@@ -21,7 +21,6 @@ interface OperatorServiceOptions {
   consoleOrigin(): string;
   /** An account-admin is bound to an account that exists. */
   accountExists(id: string): Promise<boolean>;
-  readonly trail: AuditTrail;
 }
 
 const TOKEN_MS = 90 * DAY_MS;
@@ -46,110 +45,63 @@ export class OperatorService {
   }
 
   /** With a first token. */
-  create({ name, role, account_id, expires_at }: View<typeof NewOperatorBody>): Promise<IssuedTokenView> {
-    const { operators, trail } = this.#options;
-    const change = {
-      action: 'operator.create',
-      target: null,
-      after: ({ operator }: IssuedTokenView) => operator,
-      made: ({ operator }: IssuedTokenView) => operator.id,
-    };
-    return trail.change(change, async () => {
-      const expiresAtMs = this.#expiry(NewOperatorBody, expires_at);
-      const operator = await operators.create({ name, role, accountId: await this.#account(role, account_id) });
-      if (operator === null) throw new AdminError('refused', `there is an operator ${JSON.stringify(name)} already`);
-      return issuedView(operator, await operators.issueToken(operator.id, expiresAtMs, null));
-    });
+  async create({ name, role, account_id, expires_at }: View<typeof NewOperatorBody>): Promise<IssuedTokenView> {
+    const { operators } = this.#options;
+    const expiresAtMs = this.#expiry(NewOperatorBody, expires_at);
+    const operator = await operators.create({ name, role, accountId: await this.#account(role, account_id) });
+    if (operator === null) throw new AdminError('refused', `there is an operator ${JSON.stringify(name)} already`);
+    return issuedView(operator, await operators.issueToken(operator.id, expiresAtMs, null));
   }
 
-  change(id: string, { role, account_id }: View<typeof OperatorChangeBody>): Promise<OperatorView> {
-    const change = {
-      action: 'operator.change',
-      target: id,
-      before: () => this.show(id),
-      after: (view: OperatorView) => view,
-    };
-    return this.#options.trail.change(change, async () => {
-      await this.#changeable(id);
-      await this.#options.operators.changeRole(id, role, await this.#account(role, account_id));
-      return this.show(id);
-    });
+  async change(id: string, { role, account_id }: View<typeof OperatorChangeBody>): Promise<OperatorView> {
+    await this.#changeable(id);
+    await this.#options.operators.changeRole(id, role, await this.#account(role, account_id));
+    return this.show(id);
   }
 
   /** Ends its tokens and sessions too. */
-  revoke(id: string): Promise<OperatorView> {
-    const change = {
-      action: 'operator.revoke',
-      target: id,
-      before: () => this.show(id),
-      after: (view: OperatorView) => view,
-    };
-    return this.#options.trail.change(change, async () => {
-      await this.#changeable(id);
-      await this.#options.operators.revoke(id);
-      return this.show(id);
-    });
+  async revoke(id: string): Promise<OperatorView> {
+    await this.#changeable(id);
+    await this.#options.operators.revoke(id);
+    return this.show(id);
   }
 
-  addToken(id: string, { expires_at, label }: View<typeof NewTokenBody>): Promise<IssuedTokenView> {
-    const { operators, trail } = this.#options;
-    const change = {
-      action: 'operator.token.create',
-      target: id,
-      after: ({ token_id, expires_at }: IssuedTokenView) => ({ token_id, expires_at }),
-    };
-    return trail.change(change, async () => {
-      const operator = await this.#active(id);
-      const expiresAtMs = this.#expiry(NewTokenBody, expires_at);
-      return issuedView(operator, await operators.issueToken(id, expiresAtMs, label?.toWellFormed() ?? null));
-    });
+  async addToken(id: string, { expires_at, label }: View<typeof NewTokenBody>): Promise<IssuedTokenView> {
+    const operator = await this.#active(id);
+    const expiresAtMs = this.#expiry(NewTokenBody, expires_at);
+    const issued = await this.#options.operators.issueToken(id, expiresAtMs, label?.toWellFormed() ?? null);
+    return issuedView(operator, issued);
   }
 
-  revokeToken(id: string, tokenId: string): Promise<OperatorView> {
-    const { operators, trail } = this.#options;
-    return trail.change({ action: 'operator.token.revoke', target: id, after: () => ({ tokenId }) }, async () => {
-      await this.#operator(id);
-      if (await operators.revokeToken(id, tokenId)) return this.show(id);
-      throw new AdminError('refused', `operator ${id} has no token ${JSON.stringify(tokenId)} that can be revoked`);
-    });
+  async revokeToken(id: string, tokenId: string): Promise<OperatorView> {
+    await this.#operator(id);
+    if (await this.#options.operators.revokeToken(id, tokenId)) return this.show(id);
+    throw new AdminError('refused', `operator ${id} has no token ${JSON.stringify(tokenId)} that can be revoked`);
   }
 
   /** A link that signs in at the console, once. */
-  link(id: string): Promise<SignInLinkView> {
-    const { operators, trail } = this.#options;
-    const change = {
-      action: 'operator.link',
-      target: id,
-      after: ({ expires_at }: SignInLinkView) => ({ expires_at }),
-    };
-    return trail.change(change, async () => {
-      await this.#active(id);
-      const { text, credential } = await operators.issueSignIn(id);
-      return { url: `${this.#options.consoleOrigin()}/#token=${text}`, expires_at: isoTime(credential.expiresAtMs) };
-    });
+  async link(id: string): Promise<SignInLinkView> {
+    const { operators, consoleOrigin } = this.#options;
+    await this.#active(id);
+    const { text, credential } = await operators.issueSignIn(id);
+    return { url: `${consoleOrigin()}/#token=${text}`, expires_at: isoTime(credential.expiresAtMs) };
   }
 
   /** Newest first. */
   async auditTrail(query: View<typeof AuditTrailQuery>): Promise<View<typeof AuditTrailPage>> {
-    const { limit = 50, cursor, actor, action, target, outcome, since, until } = query;
-    // One more than asked for, to know whether there is a next page.
-    const found = await this.#options.operators.auditTrail({
-      limit: limit + 1,
-      before: cursor === undefined ? undefined : Number(cursor),
-      actorId: actor,
-      action,
-      target,
-      outcome,
-      sinceMs: trailTime('since', since),
-      untilMs: trailTime('until', until),
-    });
-    const page = found.slice(0, limit);
-    const next = found.length > page.length ? (page.at(-1)?.number ?? null) : null;
-    return {
-      object: 'list',
-      data: page.map(auditTrailEntryView),
-      next_cursor: next === null ? null : String(next),
-    };
+    const { limit, cursor, actor: actorId, action, target, outcome, since, until } = query;
+    const times = { sinceMs: trailTime('since', since), untilMs: trailTime('until', until) };
+    return numberedPage(
+      { limit, cursor },
+      ({ limit: count, before }) =>
+        this.#options.operators.auditTrail({
+          limit: count,
+          before: before ?? undefined,
+          ...{ actorId, action, target, outcome },
+          ...times,
+        }),
+      auditTrailEntryView,
+    );
   }
 
   async #account(role: Role, given: string | null | undefined): Promise<string | null> {

@@ -39,12 +39,11 @@ export const REQUEST_ROUTES = {
   requestContent: route({
     at: 'GET /requests/:id/content',
     roles: OPERATORS,
+    // Who read what somebody asked and was answered is kept, as who turned its capture on.
     action: 'request.content',
     summary: 'The captured content of a request',
     answer: RequestContent,
-    // Who read what somebody asked and was answered is kept, as who turned its capture on.
-    handle: (admin, { id }) =>
-      admin.trail.change({ action: 'request.content', target: id }, () => admin.requests.content(id)),
+    handle: (admin, { id }) => admin.requests.content(id),
   }),
   showRequest: route({
     at: 'GET /requests/:id',

@@ -92,10 +92,11 @@ export const STATE_ROUTES = {
     at: 'POST /targets/test',
     roles: OPERATORS,
     action: 'target.test',
+    recorded: { target: ({ body }) => body.model, after: (result, { body }) => ({ ...body, ...result }) },
     summary: 'Generate a token at one target of a model, which costs a little',
     body: TargetTestBody,
     answer: TargetTest,
-    handle: (admin, { body }) => admin.state.testTarget(body),
+    handle: async (admin, { body }) => admin.state.gateway.testTarget(body),
   }),
   settings: route({
     at: 'GET /settings',
@@ -111,10 +112,11 @@ export const STATE_ROUTES = {
     at: 'POST /doctor',
     roles: OPERATORS,
     action: 'doctor.run',
+    recorded: { after: ({ ok }, { body: { probes = false } }) => ({ ok, probes }) },
     summary: 'Check configuration, providers, models and store',
     body: DoctorBody,
     answer: DoctorReport,
-    handle: (admin, { body }) => admin.state.doctor(body),
+    handle: async (admin, { body: { probes = false } }) => admin.state.gateway.doctor(probes),
   }),
   playground: route({
     at: 'GET /playground',
@@ -127,6 +129,7 @@ export const STATE_ROUTES = {
     at: 'POST /playground',
     roles: OPERATORS,
     action: 'playground.send',
+    recorded: 'itself',
     summary:
       "Send a request through the public listener. The answer is that of the listener, with its status in x-playground-status and its request's id in x-playground-request-id",
     body: PlaygroundBody,

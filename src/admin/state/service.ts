@@ -5,12 +5,10 @@ import { HOUR_MS } from '../../core/time.ts';
 import type { Audits } from '../../ledger/audits.ts';
 import type { AuditReport, LedgerAdmin } from '../../ledger/port.ts';
 import { AdminError } from '../error.ts';
-import type { AuditTrail } from '../http/audit-trail.ts';
 import type { View } from '../http/view.ts';
 import type { Playground } from './playground.ts';
 import type {
   AuditView,
-  DoctorBody,
   DoctorReportView,
   LastAuditView,
   ModelLists,
@@ -53,12 +51,10 @@ export interface RunningGatewayState {
 export class StateService {
   readonly #options: StateOptions;
   readonly #ledger: Pick<LedgerAdmin, 'audit' | 'getDocument'>;
-  readonly #trail: AuditTrail;
 
-  constructor(options: StateOptions, ledger: Pick<LedgerAdmin, 'audit' | 'getDocument'>, trail: AuditTrail) {
+  constructor(options: StateOptions, ledger: Pick<LedgerAdmin, 'audit' | 'getDocument'>) {
     this.#options = options;
     this.#ledger = ledger;
-    this.#trail = trail;
   }
 
   get gateway(): RunningGatewayState {
@@ -67,20 +63,6 @@ export class StateService {
 
   get playground(): Playground {
     return running(this.#options.playground);
-  }
-
-  doctor({ probes = false }: View<typeof DoctorBody>): Promise<DoctorReportView> {
-    const after = ({ ok }: DoctorReportView) => ({ ok, probes });
-    return this.#trail.change({ action: 'doctor.run', target: null, after }, () => this.gateway.doctor(probes));
-  }
-
-  testTarget(target: View<typeof TargetTestBody>): Promise<TargetTestView> {
-    const change = {
-      action: 'target.test',
-      target: target.model,
-      after: (result: TargetTestView) => ({ ...target, ...result }),
-    };
-    return this.#trail.change<TargetTestView>(change, () => this.gateway.testTarget(target));
   }
 
   /** Whether requests should be sent to this gateway. */
@@ -102,7 +84,7 @@ export class StateService {
   async refreshModelLists(): Promise<View<typeof ModelListsRefresh>> {
     const { refreshModelLists } = this.#options;
     if (refreshModelLists === undefined) throw new AdminError('unavailable', 'providers cannot be asked from here');
-    return this.#trail.change({ action: 'model_lists.refresh', target: null }, () => refreshModelLists());
+    return refreshModelLists();
   }
 
   async audit(): Promise<AuditView> {
