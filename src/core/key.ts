@@ -36,6 +36,9 @@ export interface KeyRecord extends RateLimits, Restrictions {
   readonly prefix: string;
 }
 
+/** What a new key has unless its maker says otherwise. */
+export const NEW_KEY = { accountId: null, cap: null, captureDays: null } as const satisfies Partial<KeyRecord>;
+
 export function keyStatus(key: Pick<KeyRecord, 'status' | 'expiresAtMs'>, nowMs: number): KeyStatus {
   if (key.status === 'active' && key.expiresAtMs !== null && key.expiresAtMs <= nowMs) return 'expired';
   return key.status;

@@ -1,5 +1,5 @@
 /** The part of the ledger's port that is about keys, as an operator makes and changes them. */
-import type { KeyRecord, KeyStatus } from '../core/key.ts';
+import type { KeyRecord, KeyStatus, NEW_KEY } from '../core/key.ts';
 import type { RateLimits, Restrictions } from '../core/limits.ts';
 import { change, hot, lookup, report } from './operation.ts';
 import type { PurchaseDetails, Refused } from './port-money.ts';
@@ -62,10 +62,8 @@ export type OtherLimits = Omit<RateLimits, 'rpmLimit'> & Restrictions;
 export interface NewKey
   extends Pick<KeyRecord, 'id' | 'mode' | 'label' | 'providerScope' | 'expiresAtMs' | 'budget' | 'period'>,
     Pick<KeyRecord, 'rpmLimit' | 'models'>,
-    Partial<Omit<OtherLimits, 'models'> & Pick<KeyRecord, 'captureDays' | 'cap'>> {
-  /** The account that pays for it; then there is no first purchase. */
-  readonly accountId?: string | null;
-  /** First purchase of a credit key, in nanos; written as an entry like any other. */
+    Partial<Omit<OtherLimits, 'models'> & Pick<KeyRecord, keyof typeof NEW_KEY>> {
+  /** First purchase of a credit key that belongs to no account, in nanos; written as an entry like any other. */
   readonly credit: bigint;
   readonly secret: { readonly digest: string; readonly prefix: string };
 }

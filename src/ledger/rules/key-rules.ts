@@ -1,5 +1,5 @@
 /** What an operator may do to a key; the same in every backend. Pure. */
-import { type KeyRecord, keyStatus, mayMoveStatus } from '../../core/key.ts';
+import { type KeyRecord, keyStatus, mayMoveStatus, NEW_KEY } from '../../core/key.ts';
 import {
   type InheritedLimits,
   type RateLimits,
@@ -16,11 +16,12 @@ import { keyValues, sameValues } from './row-mapping.ts';
 export const REVOKED_IS_FINAL = 'the key is revoked, which is final';
 
 export function newKeyRecord(request: NewKey, inherited: readonly InheritedLimits[], nowMs: number): KeyRecord {
-  const { secret, credit: _, accountId = null, cap = null, captureDays = null, ...rest } = request;
+  const { secret, credit: _, ...rest } = request;
   return {
     ...NO_OTHER_LIMITS,
+    ...NEW_KEY,
     ...rest,
-    ...{ version: 1, status: 'active', accountId, cap, captureDays, inherited },
+    ...{ version: 1, status: 'active', inherited },
     ...{ createdAtMs: nowMs, prefix: secret.prefix },
   };
 }
