@@ -23,20 +23,20 @@ import {
 import { newSecret, sameText, seal, secretDigest, unseal } from './secrets.ts';
 import type { SqlOperatorStore } from './sql-store.ts';
 
-export const SIGN_IN_MS = 15 * 60_000;
+const SIGN_IN_MS = 15 * 60_000;
 export const SESSION_MS = 12 * HOUR_MS;
-export const REPLY_KEEP_MS = DAY_MS;
+const REPLY_KEEP_MS = DAY_MS;
 /** So long after their end, tokens are still listed. */
 const ENDED_KEEP_MS = 30 * DAY_MS;
 const PRUNE_INTERVAL_MS = HOUR_MS;
 
-export interface OperatorsOptions {
+interface OperatorsOptions {
   readonly store: SqlOperatorStore;
   readonly installationSecret: string;
   readonly clock: Clock;
 }
 
-export interface Session {
+interface Session {
   readonly actor: Actor;
   readonly expiresAtMs: number;
 }
@@ -47,19 +47,19 @@ export interface IssuedSecret {
   readonly credential: Credential;
 }
 
-export interface NewOperator {
+interface NewOperator {
   readonly name: string;
   readonly role: Role;
   readonly accountId: string | null;
 }
 
-export interface StoredReply {
+interface StoredReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-export type ReplayOutcome =
+type ReplayOutcome =
   | Exclude<ClaimOutcome, { kind: 'replay' }>
   | { readonly kind: 'replay'; readonly reply: StoredReply };
 
@@ -284,7 +284,7 @@ export class Operators {
   }
 }
 
-export function actorOf({ id, name, role, accountId }: Operator, via: ActorVia): Actor {
+function actorOf({ id, name, role, accountId }: Operator, via: ActorVia): Actor {
   return { id, name, role, accountId, via };
 }
 

@@ -7,7 +7,7 @@ import { viewOf } from '../observe/request-log/view.ts';
 
 const REQUESTS_SHOWN = 50;
 
-export interface PageSources extends Omit<KeyholderOptions, 'ledger' | 'requests' | 'statement'> {
+interface PageSources extends Omit<KeyholderOptions, 'ledger' | 'requests' | 'statement'> {
   readonly ledger: Pick<LedgerAdmin, 'usageReport' | 'statement'>;
   readonly requestLog: Pick<RequestLogReader, 'list'>;
 }

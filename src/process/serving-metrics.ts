@@ -19,7 +19,7 @@ const NANOS = 1_000_000_000;
 /** How often the event loop is looked at; what is measured is the time between two looks. */
 const LOOK_MS = 20;
 
-export interface ServingParts {
+interface ServingParts {
   readonly gateway: Pick<Gateway, 'catalog' | 'routing' | 'inFlight'>;
   readonly server: Pick<HttpServer, 'connections'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;

@@ -6,7 +6,7 @@ const SQLITE_NOTADB = 26;
 /** Several threads or processes may open a file at once, and one of them migrates it. */
 const MIGRATION_WAIT_MS = 5_000;
 
-export interface SqliteFileOptions {
+interface SqliteFileOptions {
   /** How long somebody else's commit is waited for. */
   readonly waitMs: number;
   /** What a connection is set to. */

@@ -17,7 +17,7 @@ import type { View } from './view.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** Method and path, as a request line has them. */
-export type RequestLine = `${Method} /${string}`;
+type RequestLine = `${Method} /${string}`;
 
 /** The names of the parameters in a path. */
 export type ParametersOf<Path extends string> = Path extends `${infer First}/${infer Rest}`
@@ -41,7 +41,7 @@ interface Exchange {
 }
 
 /** What the audit trail keeps of a change, besides who made it and when. */
-export interface Recorded<Given = never, Answer = never> {
+interface Recorded<Given = never, Answer = never> {
   /** The id of what is changed; by default the first parameter of the path, and null where it has none. */
   target?(given: Given): string;
   before?(admin: AdminService, given: Given): Promise<unknown>;
@@ -51,7 +51,7 @@ export interface Recorded<Given = never, Answer = never> {
   made?(answer: Answer): string;
 }
 
-export interface Route<
+interface Route<
   At extends RequestLine = RequestLine,
   Query extends TSchema = ObjectSchema,
   Body extends TSchema = ObjectSchema,
@@ -97,7 +97,7 @@ export function route<
 export const AS_ANSWERED = { after: (answer: unknown) => answer };
 
 /** Any row, with whatever schemas. */
-export type AnyRoute = Omit<Route, 'handle' | 'recorded'> & {
+type AnyRoute = Omit<Route, 'handle' | 'recorded'> & {
   readonly recorded?: Recorded | 'itself';
   handle(admin: AdminService, given: never, exchange: Exchange): Promise<unknown>;
 };

@@ -84,12 +84,12 @@ export function wrongCorrection(payer: PayerTotals, promotional: bigint, amountN
     : null;
 }
 
-export interface RefundedCharge {
+interface RefundedCharge {
   readonly charged: bigint;
   readonly refunded: bigint;
 }
 
-export type RefundDecision = { readonly kind: 'refund'; readonly amount: bigint } | Refused;
+type RefundDecision = { readonly kind: 'refund'; readonly amount: bigint } | Refused;
 
 /** `amountNanos`: null for all that is left of the charge. */
 export function decideRefund(

@@ -2,7 +2,7 @@
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { Connection, Query } from './connection.ts';
 
-export interface SchemaChange<M> {
+interface SchemaChange<M> {
   readonly lock: keyof typeof ADVISORY_LOCKS;
   /** What the database still needs. */
   pending(query: Query): Promise<readonly M[]>;
