@@ -2,9 +2,12 @@
  * What a start prints. Only the first start makes and prints keys, shown once, with requests to copy, and only at a terminal
  * or where the sandbox alone is served; only one at a terminal prints a link that signs in at the console.
  */
-import type { AdminClient } from '../admin/client.ts';
 import { HOW_TO_BUILD } from '../admin/console-build.ts';
+import type { CreatedKey } from '../admin/keys/schema.ts';
+import { withoutText } from '../admin/keys/view.ts';
+import type { AdminService } from '../admin/service.ts';
 import { originOf } from '../core/endpoints.ts';
+import { BUILT_IN_OWNER } from '../operators/port.ts';
 
 const FIRST_CREDIT = '5';
 const FIRST_BUDGET = '1000000';
@@ -14,16 +17,29 @@ interface FirstKeys {
   readonly tokenBudget: string;
 }
 
-/** Null when the store already has keys. */
-export async function firstKeys(api: AdminClient): Promise<FirstKeys | null> {
-  if ((await api.call('listKeys', { query: { limit: 1 } })).data.length > 0) return null;
-  const credit = await api.call('createKey', {
-    body: { mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' },
-  });
-  const tokenBudget = await api.call('createKey', {
-    body: { mode: 'token_budget', budget: FIRST_BUDGET, label: 'first token-budget key' },
-  });
-  return { credit: credit.key, tokenBudget: tokenBudget.key };
+/** Null when the store already has keys. Asked for without the framework, which a start does not need. */
+export async function firstKeys({ keys, trail }: AdminService): Promise<FirstKeys | null> {
+  if ((await keys.find({ limit: 1 })).data.length > 0) return null;
+  const created = async (body: Parameters<typeof keys.create>[0]): Promise<string> => {
+    const { key } = await trail.change<CreatedKey>(
+      { action: 'key.create', target: null, after: withoutText, made: ({ id }) => id },
+      () => keys.create(body),
+    );
+    return key;
+  };
+  return {
+    credit: await created({ mode: 'credit', credit: FIRST_CREDIT, label: 'first credit key' }),
+    tokenBudget: await created({ mode: 'token_budget', budget: FIRST_BUDGET, label: 'first token-budget key' }),
+  };
+}
+
+/** An address that signs in at the console, once. */
+export async function ownerLink({ operators, trail }: AdminService): Promise<string> {
+  const { url } = await trail.change(
+    { action: 'operator.link', target: BUILT_IN_OWNER, after: ({ expires_at }) => ({ expires_at }) },
+    () => operators.link(BUILT_IN_OWNER),
+  );
+  return url;
 }
 
 interface BannerInfo {

@@ -2,12 +2,11 @@
 import { AdminClient, socketTransport } from '../admin/client.ts';
 import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
-import { inProcessTransport } from '../admin/http/in-process.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
 import { publicOrigin } from '../admin/public-origin.ts';
 import { Requests } from '../admin/requests/requests.ts';
 import { adminSecret } from '../admin/secrets.ts';
-import { AdminService, PROCESS } from '../admin/service.ts';
+import { AdminService } from '../admin/service.ts';
 import { listenOnSocket, socketPath } from '../admin/socket.ts';
 import { Playground } from '../admin/state/playground.ts';
 import { Alerts } from '../alerts/alerts.ts';
@@ -24,9 +23,8 @@ import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
 import { Audits } from '../ledger/audits.ts';
 import { openLog } from '../observe/log.ts';
-import { BUILT_IN_OWNER } from '../operators/port.ts';
 import { startSandbox } from '../sandbox/server.ts';
-import { bannerLines, firstKeys } from './banner.ts';
+import { bannerLines, firstKeys, ownerLink } from './banner.ts';
 import { watchClock } from './clock-watch.ts';
 import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
@@ -288,9 +286,8 @@ export async function startGateway(
   const { sandbox: withSandbox, sandboxAlone } = serving.catalog();
   // What is not a terminal may be a log, and neither a key that costs money nor a link that signs in belongs in one.
   const showsKeys = terminal || sandboxAlone;
-  const api = new AdminClient(inProcessTransport(admin, PROCESS));
-  const keys = showsKeys && (await opened.claimFirstStart()) ? await firstKeys(api) : null;
-  const link = terminal ? (await api.call('makeLink', { id: BUILT_IN_OWNER })).url : null;
+  const keys = showsKeys && (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
+  const link = terminal ? await ownerLink(admin) : null;
   const info = {
     origin,
     dataDir: settings.dataDir,

@@ -9,8 +9,6 @@ import type { OperatorSettings } from './operator-settings.ts';
 
 type Bounds = Pick<OperatorSettings, 'requireKept' | 'binds'>;
 
-/** Operations on the key or payer that `:id` names, which the row of the route has looked up here (http/route.ts). */
-const LOOKED_UP: readonly (keyof LedgerAdmin)[] = ['addSecret', 'revokeSecret', 'promotions'];
 /** What may be changed of a key whose tokens the operator gives away. */
 const BUDGET_KEY_FIELDS: readonly (keyof VersionedKeyChange)[] = ['status', 'label', 'ifVersion'];
 
@@ -28,10 +26,8 @@ export class Subtree {
     this.#bounds = bounds;
     const rules: Partial<LedgerAdmin> = { ...this.#readingRules(), ...this.#accountRules(), ...this.#keyRules() };
     this.ledger = new Proxy(all, {
-      get: (_all, name: keyof LedgerAdmin) => {
-        if (LOOKED_UP.includes(name)) return (...given: never[]) => Reflect.apply(all[name], all, given);
-        return rules[name] ?? (() => Promise.reject(ofTheOperator(`use the operation ${name}`)));
-      },
+      get: (_all, name: keyof LedgerAdmin) =>
+        rules[name] ?? (() => Promise.reject(ofTheOperator(`use the operation ${name}`))),
     });
   }
 
@@ -69,10 +65,12 @@ export class Subtree {
         accountId !== null && (await this.#hasAccount(accountId)) ? all.keyIds(accountId, below) : [],
       /** Who books at the operator's side is not for customers. */
       statement: async (id, sinceMs, untilMs) => {
+        if (!(await this.#hasPayer(id))) return { kind: 'unknown_payer' };
         const outcome = await all.statement(id, sinceMs, untilMs);
         if (outcome.kind !== 'statement') return outcome;
         return { ...outcome, entries: outcome.entries.map((entry) => ({ ...entry, actor: null })) };
       },
+      promotions: async (id) => ((await this.#hasPayer(id)) ? all.promotions(id) : null),
       usageReport: async (query) => {
         const own = await this.keyIds();
         const keys = query.keys === undefined ? own : new Set([...query.keys].filter((id) => own.has(id)));
@@ -139,6 +137,10 @@ export class Subtree {
         await this.#bounds.requireKept(keyId, change);
         return all.changeKey(keyId, change);
       },
+      addSecret: async (keyId, digest, prefix) =>
+        (await this.#hasKey(keyId)) ? all.addSecret(keyId, digest, prefix) : { kind: 'unknown_key' },
+      revokeSecret: async (keyId, prefix) =>
+        (await this.#hasKey(keyId)) ? all.revokeSecret(keyId, prefix) : { kind: 'unknown_key' },
       moveKey: async (keyId, accountId) => {
         const found = await this.ledger.getKey(keyId);
         if (found === null) return { kind: 'unknown_key' };
@@ -154,6 +156,14 @@ export class Subtree {
   /** Whether it is the account at the top or below it, as they are now. */
   async #hasAccount(accountId: string): Promise<boolean> {
     return (await this.#pathTo(accountId)).length > 0;
+  }
+
+  async #hasKey(keyId: string): Promise<boolean> {
+    return (await this.ledger.getKey(keyId)) !== null;
+  }
+
+  async #hasPayer(id: string): Promise<boolean> {
+    return (await this.#hasKey(id)) || (await this.#hasAccount(id));
   }
 
   /** From the account upwards to the one at the top; empty where it is not below that. */

@@ -10,9 +10,9 @@ import {
   KeyImportBody,
   KeyList,
   KeyQuery,
-  type KeyView,
   NewKeyBody,
 } from './schema.ts';
+import { withoutText } from './view.ts';
 
 /** More than a kilobyte for each of the keys that one import may have. */
 const IMPORT_BYTES_MAX = 8_388_608;
@@ -119,9 +119,3 @@ export const KEY_ROUTES = {
     handle: (admin, { id, prefix }) => admin.keys.revokeSecret(id, prefix),
   }),
 };
-
-/** The text of a key is never stored. */
-function withoutText(view: KeyView | CreatedKey): object {
-  const { key: _text, ...rest } = { key: null, ...view };
-  return rest;
-}

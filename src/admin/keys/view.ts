@@ -3,7 +3,7 @@ import { creditsFromNanos } from '../../core/money.ts';
 import type { KeySummary, OpenPromotion } from '../../ledger/port.ts';
 import type { AccountView } from '../accounts/schema.ts';
 import { keyFieldsView } from './fields.ts';
-import type { KeyView } from './schema.ts';
+import type { CreatedKey, KeyView } from './schema.ts';
 
 export function keyView(summary: KeySummary, gatewayOrigin: string): KeyView {
   const { key } = summary;
@@ -77,4 +77,10 @@ function isoTime(atMs: number | null): string | null {
 
 function atLeastZero(amount: bigint): bigint {
   return amount < 0n ? 0n : amount;
+}
+
+/** The text of a key is never stored. */
+export function withoutText(view: KeyView | CreatedKey): object {
+  const { key: _text, ...rest } = { key: null, ...view };
+  return rest;
 }
