@@ -8,18 +8,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { KeyRecord } from '../src/core/key.ts';
-import { newRequestId } from '../src/http/request-id.ts';
 import type { BatcherOptions } from '../src/ledger/group-commit/batcher.ts';
 import type { OperationRunner } from '../src/ledger/group-commit/group-commit.ts';
 import { GroupCommit } from '../src/ledger/group-commit/group-commit.ts';
 import { createLedgerOn, type OwnedLedger } from '../src/ledger/ledger.ts';
 import { startMaintenance } from '../src/ledger/maintenance.ts';
-import type { UsageRecord } from '../src/ledger/port.ts';
 import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { openInProcessStore } from '../src/ledger/sqlite/in-process-store.ts';
 import { newAccount } from '../test/contract/fixtures.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { treeUse } from './cpu.ts';
+import { pair } from './pair.ts';
 import { table } from './report.ts';
 import { bootstrapMedian, type Interval, pairedRatio } from './stats.ts';
 
@@ -66,29 +65,9 @@ const BACKENDS: readonly Backend[] = [
     },
   },
 ];
-const HOLD_NANOS = 10_000_000n;
-const CHARGE_NANOS = 700_000n;
-const HOLD_TOKENS = 4_296n;
-const CHARGE_TOKENS = 450n;
 const CREDIT_NANOS = 10n ** 15n;
 const REQUESTS_PER_MINUTE = 1_000_000;
-const HOLD_TTL_MS = 600_000;
 const REFERENCE = 'batched, one hot key';
-
-const USAGE: Omit<UsageRecord, 'requestId'> = {
-  model: 'bench',
-  provider: 'bench',
-  format: 'chat',
-  streamed: false,
-  outcome: 'complete',
-  source: 'reported',
-  tokens: { input: 200, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 250, reasoning: 0 },
-  costNanos: CHARGE_NANOS,
-  providerCostNanos: CHARGE_NANOS,
-  attempts: 1,
-  firstByteMs: 1,
-  durationMs: 1,
-};
 
 function cases(quick: boolean): readonly Case[] {
   const few = quick ? 100 : 500;
@@ -160,35 +139,6 @@ function newKey(ledger: OwnedLedger, accountId: string | null): Promise<KeyRecor
     credit: accountId === null ? CREDIT_NANOS : 0n,
     secret: { digest: randomUUID(), prefix: randomUUID().slice(0, 12) },
   });
-}
-
-async function pair(ledger: OwnedLedger, key: KeyRecord): Promise<void> {
-  const id = newRequestId();
-  const admitted = await ledger.admit({
-    keyId: key.id,
-    keyVersion: key.version,
-    claim: null,
-    hold: {
-      id,
-      amount: HOLD_NANOS,
-      amountMin: HOLD_NANOS,
-      tokens: HOLD_TOKENS,
-      tokensMin: HOLD_TOKENS,
-      ttlMs: HOLD_TTL_MS,
-    },
-  });
-  if (admitted.kind !== 'admitted') throw new Error(`not admitted: ${admitted.kind}`);
-  const settled = await ledger.settle({
-    holdId: id,
-    keyId: key.id,
-    charge: CHARGE_NANOS,
-    chargeTokens: CHARGE_TOKENS,
-    usage: { ...USAGE, requestId: id },
-    reply: null,
-    noReplyReason: 'charged_incomplete',
-    flag: null,
-  });
-  if (settled.kind !== 'settled') throw new Error(`not settled: ${settled.kind}`);
 }
 
 async function runPairs({ ledger, keys, spec }: Running, pairs: number): Promise<void> {

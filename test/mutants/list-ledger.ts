@@ -1,41 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import type { Edit } from '../support/edits.ts';
 import type { Mutant } from './list.ts';
 
-const MIGRATIONS = 'ledger/migrations/postgres';
-const source = resolve(import.meta.dirname, '../../src');
-/** In the order in which they are applied: the functions as they are now come last. */
-const migrations = readdirSync(join(source, MIGRATIONS))
-  .toSorted()
-  .map((name) => `${MIGRATIONS}/${name}`);
-
-function textOf(file: string): string {
-  return readFileSync(join(source, file), 'utf8');
-}
-
-/** The migration that counts for this function: the last one that defines it. */
-function definitionOf(name: string): string {
-  const file = migrations.findLast((one) => textOf(one).includes(`FUNCTION gateway.${name}(`));
-  if (file === undefined) throw new Error(`no migration defines ${name}`);
-  return file;
-}
-
-const APPLY_BATCH = definitionOf('apply_batch');
-const WRITE_BATCH = definitionOf('write_batch');
-const CLAIM_OBSTACLE = definitionOf('claim_obstacle');
-const RECOVER_HOLDS = definitionOf('recover_holds');
-
-const LOCK_PAYERS = definitionOf('lock_payers');
-const APPLY_TREE = definitionOf('apply_tree');
+const LOAD = 'ledger/postgres/load.ts';
+const LOADED_SET = 'ledger/postgres/loaded-set.ts';
+const SAVE = 'ledger/postgres/save.ts';
 const KEY_UNLOCKED: Edit = [
   'ledger/postgres/books.ts',
   "yield* query('SELECT gateway.lock_payers(ARRAY[$1])', keyId);",
   '',
 ];
 /** The lock on keys that pay for themselves, and the one on roots. */
-const UNLOCKED: readonly Edit[] = [[LOCK_PAYERS, 'ORDER BY a.key_id FOR UPDATE;', 'ORDER BY a.key_id;']];
-const ROOTS_UNLOCKED: readonly Edit[] = [[LOCK_PAYERS, 'ORDER BY id FOR UPDATE;', 'ORDER BY id;']];
+const UNLOCKED: readonly Edit[] = [[LOAD, 'ORDER BY a.key_id FOR UPDATE', 'ORDER BY a.key_id']];
+const ROOTS_UNLOCKED: readonly Edit[] = [[LOAD, 'ORDER BY t.id FOR UPDATE', 'ORDER BY t.id']];
 
 const CONTRACT_POSTGRES = 'test/contract/postgres.test.ts';
 const IN_PROCESS_STORE = 'test/unit/ledger/sqlite/in-process-store.test.ts';
@@ -79,37 +55,31 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: an admission does not see that it was voided meanwhile',
-    edits: [[APPLY_BATCH, 'IF o.was_voided THEN', 'IF false THEN', 2]],
+    edits: [[LOADED_SET, 'if (row.voided_id !== null)', 'if (row.voided_id === keyId)']],
     tests: [[CONTRACT_POSTGRES, 'a hold that was admitted and voided is not admitted again', 'holds nothing for long']],
   },
   {
-    name: 'PostgreSQL: what others hold is not looked at',
-    edits: [[APPLY_BATCH, 'IF means - a.reserved < amount OR', 'IF means < amount OR']],
-    tests: [[CONTRACT_POSTGRES, '[R15] credit: too little is insufficient']],
-  },
-  {
     name: 'PostgreSQL: the rate limit is off by one',
-    edits: [[APPLY_BATCH, 'IF place >= a.rate_first THEN', 'IF place > a.rate_first THEN']],
+    edits: [
+      ['ledger/postgres/places.ts', 'return place < this.#firstNumber ? 0', 'return place <= this.#firstNumber ? 0'],
+    ],
     tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
   },
   {
-    name: 'PostgreSQL: another request under the same claim is replayed',
-    edits: [[CLAIM_OBSTACLE, 'IF c.fingerprint <> o_fingerprint THEN', 'IF false THEN']],
-    tests: [[CONTRACT_POSTGRES, '[R23]']],
-  },
-  {
     name: 'PostgreSQL: recovery ends the holds of the living',
-    edits: [[RECOVER_HOLDS, 'NOT EXISTS (SELECT FROM owners w WHERE w.id = h.owner)', 'TRUE']],
+    edits: [
+      ['ledger/postgres/maintenance.ts', 'NOT EXISTS (SELECT FROM gateway.owners w WHERE w.id = h.owner)', 'TRUE'],
+    ],
     tests: [[CONTRACT_POSTGRES, 'heartbeats keep a process and its holds alive']],
   },
   {
     name: 'PostgreSQL: a process that was declared dead holds balance',
-    edits: [[APPLY_BATCH, 'o.o <> ALL (living) THEN', 'false THEN', 2]],
+    edits: [[LOADED_SET, 'return this.#loaded.living.has(owner);', "return owner !== '';"]],
     tests: [[CONTRACT_POSTGRES, 'a lost lease is taken up anew', '[F10]']],
   },
   {
     name: 'PostgreSQL: a late mark replaces a newer one',
-    edits: [[WRITE_BATCH, "coalesce((h.mark_detail ->> 'n')::bigint, 0) <=", '0 <=']],
+    edits: [['ledger/postgres/rows.ts', "number: integerOrNull(detail, 'n') ?? 0,", 'number: 0,']],
     tests: [[CONTRACT_POSTGRES, 'a mark that arrives after a newer one changes nothing']],
   },
   {
@@ -123,86 +93,24 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'settlements, extensions and purchases below one root that meet']],
   },
   {
-    name: 'PostgreSQL: caps of accounts are not asked for credit',
-    edits: [[APPLY_TREE, 'means := n.credit_cap - n.credit_used;', 'means := amount_max;']],
-    tests: [[CONTRACT_POSTGRES, 'the first level that refuses decides']],
-  },
-  {
-    name: 'PostgreSQL: caps of accounts are not asked for tokens',
-    edits: [[APPLY_TREE, 'means := coalesce(n.token_cap, amount_max) - n.tokens_used;', 'means := amount_max;']],
-    tests: [[CONTRACT_POSTGRES, 'token caps of accounts count the keys of both modes']],
-  },
-  {
-    name: 'PostgreSQL: what others below the root hold is not looked at',
-    edits: [[APPLY_TREE, 'IF means - reserved < wanted OR', 'IF means < wanted OR']],
-    tests: [[CONTRACT_POSTGRES, 'the first level that refuses decides']],
-  },
-  {
-    name: 'PostgreSQL: a hold is reserved at its key alone',
-    edits: [[APPLY_TREE, 'n.reserved := n.reserved + most;', '']],
-    tests: [[CONTRACT_POSTGRES, 'a hold is reserved at every level']],
-  },
-  {
-    name: 'PostgreSQL: token-budget keys spend the credit of the root',
-    edits: [
-      [
-        APPLY_TREE,
-        'IF credit THEN\n          n.reserved := n.reserved - o.held;',
-        'IF NOT credit THEN\n          n.used := n.used + most;\n        END IF;\n        IF credit THEN\n          n.reserved := n.reserved - o.held;',
-      ],
-    ],
-    tests: [[CONTRACT_POSTGRES, 'token-budget keys never spend credit']],
-  },
-  {
-    name: 'PostgreSQL: the rate limit of an account does not count',
-    edits: [
-      [
-        APPLY_TREE,
-        'CONTINUE WHEN n.rpm_limit IS NULL;\n              n.rate_next',
-        'CONTINUE;\n              n.rate_next',
-      ],
-    ],
-    tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
-  },
-  {
     name: 'PostgreSQL: places of the rate limit of an account are not kept',
-    edits: [[APPLY_TREE, 'IF cardinality(node_next) > 0 THEN', 'IF false THEN']],
+    edits: [[SAVE, 'const limited = [...keys, ...nodes]', 'const limited = [...keys]']],
     tests: [[CONTRACT_POSTGRES, 'the rate limit of an account counts every key below it']],
-  },
-  {
-    name: 'PostgreSQL: places that a batch has taken below an account are forgotten before its end',
-    edits: [[APPLY_TREE, 'IF node_next[j] IS NULL THEN', 'IF true THEN']],
-    tests: [[CONTRACT_POSTGRES, 'requests that come at once take exactly the places']],
   },
   {
     name: 'PostgreSQL: a hold that a batch has ended is still waited for below an account',
-    edits: [
-      [
-        APPLY_TREE,
-        `ELSE h.root_id = root AND node_ids[j] = ANY (h.path) END
-              AND NOT EXISTS`,
-        `ELSE h.root_id = root AND node_ids[j] = ANY (h.path) END
-              OR EXISTS`,
-      ],
-    ],
+    edits: [[LOADED_SET, 'if (ended.has(named(keyId, holdId))) continue;', '']],
     tests: [[CONTRACT_POSTGRES, 'decided with what ended and began at the same moment']],
   },
   {
     name: 'PostgreSQL: a hold that a batch has admitted is not waited for below an account',
-    edits: [[APPLY_TREE, 'count(*) = CASE WHEN j = 0 THEN a.live_holds ELSE (nodes[j]).live_holds END - 1', 'true']],
+    edits: [[LOADED_SET, 'for (const hold of this.changes.newHolds) {', 'for (const hold of new Set<Hold>()) {']],
     tests: [[CONTRACT_POSTGRES, 'decided with what ended and began at the same moment']],
   },
   {
     name: 'PostgreSQL: a key that joins a tree stays locked while its root is waited for',
-    edits: [[LOCK_PAYERS, 'ELSE gateway.has_joined(a.key_id) END', 'ELSE false END']],
+    edits: [[LOAD, 'ELSE gateway.has_joined(a.key_id) END', 'ELSE false END']],
     tests: [[CONTRACT_POSTGRES, 'does not keep it locked when it joins a tree meanwhile']],
-  },
-  {
-    name: 'PostgreSQL: recovery forgets the tokens of a call',
-    edits: [
-      [RECOVER_HOLDS, "'w', ((f.mark_detail ->> 'ti')::bigint + (f.mark_detail ->> 'tu')::bigint)::text, 'r',", "'r',"],
-    ],
-    tests: [[CONTRACT_POSTGRES, 'what a dead process marked is charged at every level']],
   },
   {
     name: 'SQLite: a tree that is read anew does not know the holds of keys that were not read yet',
@@ -210,58 +118,39 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [['test/contract/sqlite.test.ts', 'a tree that is read anew knows what all of its keys hold']],
   },
   {
-    name: 'PostgreSQL: tokens of output are not counted for a key that pays for itself',
-    edits: [[APPLY_BATCH, 'PERFORM count_tokens(o.k, o.tu, now_ms);', 'PERFORM 1;', 2]],
-    tests: [[CONTRACT_POSTGRES, 'output may exceed the limit']],
-  },
-  {
-    name: 'PostgreSQL: a refusal by a limit on tokens takes a place in the limit on requests',
-    edits: [
-      [
-        APPLY_BATCH,
-        `results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',"account":false,' || obstacle`,
-        `a.rate_next := a.rate_next + 1;
-          results[o.i] := '{"rate":' || rate_json(a, now_ms) || ',"account":false,' || obstacle`,
-      ],
-    ],
-    tests: [[CONTRACT_POSTGRES, 'a request that one limit refuses counts in no other']],
-  },
-  {
-    name: 'PostgreSQL: limits of accounts on tokens and parallel requests are not asked',
-    edits: [[APPLY_TREE, 'CONTINUE WHEN n.tpm_limit IS NULL AND n.parallel_limit IS NULL;', 'CONTINUE;']],
-    tests: [[CONTRACT_POSTGRES, 'limits of accounts count every key below them']],
-  },
-  {
     name: 'PostgreSQL: keys go on with what an account allowed before',
     edits: [['ledger/books/accounts.ts', '  yield* inheritAnew(books, inHand);\n  if', '  if']],
     tests: [[CONTRACT_POSTGRES, 'a key carries what its accounts allow']],
   },
   {
-    name: 'PostgreSQL: a repeat of a key is refused by its limits on tokens and parallel requests',
-    edits: [
-      [
-        'ledger/migrations/postgres/functions.sql',
-        'AND repeated IS NULL AND amount IS NULL\n        AND o.h IS NOT NULL THEN',
-        'AND amount IS NULL AND o.h IS NOT NULL THEN',
-      ],
-    ],
-    tests: [[CONTRACT_POSTGRES, 'a repeat is asked for its place in requests per minute']],
-  },
-  {
-    name: 'PostgreSQL: a repeat of a key below an account is refused by limits on tokens and parallel requests',
-    edits: [
-      [
-        'ledger/migrations/postgres/functions.sql',
-        'IF o.h IS NOT NULL AND repeated IS NULL AND obstacle IS NULL THEN',
-        'IF o.h IS NOT NULL AND obstacle IS NULL THEN',
-      ],
-    ],
-    tests: [[CONTRACT_POSTGRES, 'a repeat is asked for its place in requests per minute']],
-  },
-  {
     name: 'PostgreSQL: a refund is looked for at whoever pays now',
     edits: [['ledger/books/money.ts', '(yield* findRefund(keyId, chargeId, entryId)) ??', '']],
     tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
+  },
+  {
+    name: 'PostgreSQL: claims are not loaded',
+    edits: [[LOAD, 'pairs(CLAIMS, needs.claims)', 'none']],
+    tests: [[CONTRACT_POSTGRES, '[R23]']],
+  },
+  {
+    name: 'PostgreSQL: sums of accounts are not saved',
+    edits: [[SAVE, '  saveNodes(send, nodes);\n', '']],
+    tests: [[CONTRACT_POSTGRES, 'a hold is reserved at every level']],
+  },
+  {
+    name: 'PostgreSQL: an extension is not saved with its hold',
+    edits: [[SAVE, '  saveHolds(send, changes.changedHolds);\n', '']],
+    tests: [[CONTRACT_POSTGRES, 'what was marked is charged once']],
+  },
+  {
+    name: 'PostgreSQL: of the places that a batch waits for only the first is loaded',
+    edits: [[LOAD, 'AND d.number < p.rate_next - p.rpm_limit + u.more)', 'AND d.number < p.rate_next - p.rpm_limit)']],
+    tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
+  },
+  {
+    name: 'PostgreSQL: the window of a rate limit is a millisecond short',
+    edits: [[LOAD, 'p.seen_ms, u.floor_ms) -', 'p.seen_ms, u.floor_ms) + 1 -']],
+    tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
   },
   {
     name: 'SQLite: entries of the first millisecond are in the opening balance',
@@ -325,12 +214,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: 'SQLite: a slot that one account took stays taken where the next one refuses',
     edits: [
       [
-        'ledger/sqlite/admit.ts',
+        'ledger/engine/admit.ts',
         'if (retryAfterMs === 0) continue;',
         'if (retryAfterMs === 0) {\n      keys.rates.takeRequest(node.account.id, node.window, nowMs);\n      continue;\n    }',
       ],
       [
-        'ledger/sqlite/admit.ts',
+        'ledger/engine/admit.ts',
         'if (account.rpmLimit !== null) keys.rates.takeRequest(account.id, above, keys.steadyMs);',
         '',
       ],
@@ -439,7 +328,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a cancelled call does not say which model it was',
-    edits: [['ledger/postgres/encode.ts', 'usage === null && request.call ?', 'usage !== null && request.call ?']],
+    edits: [[SAVE, '({ call }) => call?.model ?? null', '({ usage }) => usage?.model ?? null']],
     tests: [[CONTRACT_POSTGRES, '[R49] usage reports']],
   },
   {

@@ -4,46 +4,38 @@ import type { Mutation } from './mutations.ts';
 export const LIMIT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'tokens of input are not counted',
-    edits: [['sqlite/admit.ts', 'keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);', '']],
+    edits: [['engine/admit.ts', 'countTokens(keys, state, nodesAbove(state), hold.inputTokens ?? 0);', '']],
   },
   {
     name: 'tokens of output are not counted',
     edits: [
       [
-        'sqlite/hold.ts',
-        'keys.countTokens(state, nodes, request.usage?.tokens.output ?? request.outputTokens ?? 0);',
+        'engine/hold.ts',
+        'countTokens(keys, state, nodes, request.usage?.tokens.output ?? request.outputTokens ?? 0);',
         '',
       ],
     ],
   },
   {
     name: 'tokens of a cancelled call are not counted',
-    edits: [['sqlite/hold.ts', '?? request.outputTokens ?? 0', '?? 0']],
+    edits: [['engine/hold.ts', '?? request.outputTokens ?? 0', '?? 0']],
   },
   {
     name: 'tokens are counted at the key alone',
-    edits: [
-      [
-        'sqlite/key-cache.ts',
-        'if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.steadyMs);',
-        '',
-      ],
-    ],
+    edits: [['engine/admit.ts', 'if (account.tpmLimit !== null) rates.takeTokens(account.id, tokens, steadyMs);', '']],
   },
   {
     name: 'tokens are counted at accounts alone',
-    edits: [
-      ['sqlite/key-cache.ts', 'if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);', ''],
-    ],
+    edits: [['engine/admit.ts', 'if (key.tpmLimit !== null) rates.takeTokens(key.id, tokens, steadyMs);', '']],
   },
   {
     name: 'tokens of a request are counted that is refused for another reason',
     edits: [
-      ['sqlite/admit.ts', '  keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);\n', ''],
+      ['engine/admit.ts', '  countTokens(keys, state, nodesAbove(state), hold.inputTokens ?? 0);\n', ''],
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         '  rollOverAll(state, keys.nowMs);\n  const decision',
-        '  keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);\n  rollOverAll(state, keys.nowMs);\n  const decision',
+        '  countTokens(keys, state, nodesAbove(state), hold.inputTokens ?? 0);\n  rollOverAll(state, keys.nowMs);\n  const decision',
       ],
     ],
   },
@@ -61,17 +53,17 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'input that is more than the whole limit waits for an empty window',
-    edits: [['sqlite/admit.ts', 'const tooLarge = inputTokens > tpmLimit;', 'const tooLarge = false;']],
+    edits: [['engine/admit.ts', 'const tooLarge = inputTokens > tpmLimit;', 'const tooLarge = false;']],
   },
   {
     name: 'parallel requests are off by one',
-    edits: [['sqlite/admit.ts', 'liveHolds < parallelLimit', 'liveHolds <= parallelLimit']],
+    edits: [['engine/admit.ts', 'liveHolds < parallelLimit', 'liveHolds <= parallelLimit']],
   },
   {
     name: 'parallel requests of an account are not limited',
     edits: [
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         'if (account.tpmLimit === null && account.parallelLimit === null)',
         'if (account.tpmLimit === null)',
       ],
@@ -79,13 +71,13 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'parallel requests of a key are not limited',
-    edits: [['sqlite/admit.ts', 'key.tpmLimit !== null || key.parallelLimit !== null', 'key.tpmLimit !== null']],
+    edits: [['engine/admit.ts', 'key.tpmLimit !== null || key.parallelLimit !== null', 'key.tpmLimit !== null']],
   },
   {
     name: 'a request that was counted before passes the limits on tokens and parallel requests',
     edits: [
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         'if (hold !== null && repeated === null) {',
         'if (hold !== null && repeated === null && request.rateCounted !== true) {',
       ],
@@ -95,12 +87,12 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     name: 'a place of the key stays taken where its limit on tokens refuses',
     edits: [
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         '  if (hold !== null && repeated === null) {',
         '  if (request.rateCounted !== true) takeRateSlots(keys, state);\n  if (hold !== null && repeated === null) {',
       ],
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         '  if (request.rateCounted !== true) takeRateSlots(keys, state);\n  const rate = ',
         '  const rate = ',
       ],
@@ -108,13 +100,13 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a repeat is refused by limits on tokens and parallel requests',
-    edits: [['sqlite/admit.ts', 'if (hold !== null && repeated === null) {', 'if (hold !== null) {']],
+    edits: [['engine/admit.ts', 'if (hold !== null && repeated === null) {', 'if (hold !== null) {']],
   },
   {
     name: 'a repeat takes no place in requests per minute',
     edits: [
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         '  if (request.rateCounted !== true) takeRateSlots(keys, state);',
         '  if (request.rateCounted !== true && repeated === null) takeRateSlots(keys, state);',
       ],

@@ -85,7 +85,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'promotional credit is not spent first',
-    edits: [['sqlite/hold.ts', '  spendPromotions(keys, state, hold, charged);\n', '']],
+    edits: [['engine/hold.ts', '  spendPromotions(keys, state, hold, charged);\n', '']],
   },
   {
     name: 'the promotional credit that expires last is spent first',
@@ -126,7 +126,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'holds of after the expiry keep promotional credit',
-    edits: [['sqlite/promotions.ts', 'if (hold.heldAtMs < atMs) held += hold.amount;', 'held += hold.amount;']],
+    edits: [['engine/promotions.ts', ' && hold.heldAtMs < atMs) held', ') held']],
   },
   {
     name: 'a hold of after the expiry spends what others keep',
@@ -134,27 +134,21 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'holds of token budgets keep the promotional credit of their root',
-    edits: [
-      [
-        'sqlite/promotions.ts',
-        "if (key.key.mode === 'credit') yield* key.holds.values();",
-        'yield* key.holds.values();',
-      ],
-    ],
+    edits: [['engine/promotions.ts', "if (hold.mode === 'credit' && hold.heldAtMs", 'if (hold.heldAtMs']],
   },
   {
     name: 'an admission sees what has expired as credit',
-    edits: [['sqlite/admit.ts', '  expirePromotions(keys, state);\n', ''], ...UNCHECKED],
+    edits: [['engine/admit.ts', '  expirePromotions(keys, state);\n', ''], ...UNCHECKED],
   },
   {
     name: 'memory alone admits with credit that has expired',
     edits: [
       [
-        'sqlite/admit.ts',
-        "if (inMemory && isDue(state, keys.nowMs)) throw new Error('promotional credit has expired');",
+        'engine/admit.ts',
+        "if (inMemory && isDue(state, keys.nowMs)) throw new Refusal('promotional credit has expired');",
         '',
       ],
-      ['sqlite/admit.ts', '  expirePromotions(keys, state);\n', '  if (!inMemory) expirePromotions(keys, state);\n'],
+      ['engine/admit.ts', '  expirePromotions(keys, state);\n', '  if (!inMemory) expirePromotions(keys, state);\n'],
       ...UNCHECKED,
     ],
   },
@@ -162,7 +156,7 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
     name: 'an extension sees what has expired as credit',
     edits: [
       [
-        'sqlite/hold.ts',
+        'engine/hold.ts',
         '  expirePromotions(keys, state);\n  const decision = decideExtension',
         '  const decision = decideExtension',
       ],
@@ -171,11 +165,11 @@ export const MONEY_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what has expired is still shown',
-    edits: [['sqlite/handlers.ts', 'if (state !== undefined) expirePromotions(keys, state);\n', '\n']],
+    edits: [['engine/summary.ts', '  expirePromotions(keys, state);\n', '']],
   },
   {
     name: 'what has expired stays in the balance',
-    edits: [['sqlite/promotions.ts', '    addPurchased(keys, payer, -expired);\n', '']],
+    edits: [['engine/promotions.ts', '    addPurchased(keys, payer, -expired);\n', '']],
   },
   {
     name: 'promotional credit is booked that has expired already',

@@ -26,7 +26,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'a hold is reserved at its key alone',
     edits: [
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         'reserve(state, nodesAbove(state), amount, tokens, 1);',
         'reserve(state, [], amount, tokens, 1);',
       ],
@@ -45,7 +45,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'caps on tokens do not count credit keys',
-    edits: [['sqlite/key-state.ts', '    node.tokensUsed += tokens;', '    if (!credit) node.tokensUsed += tokens;']],
+    edits: [['engine/key-state.ts', '    node.tokensUsed += tokens;', '    if (!credit) node.tokensUsed += tokens;']],
   },
   {
     name: 'the credit of the root is not asked',
@@ -98,7 +98,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'token-budget keys spend the credit of the root',
     edits: [
       [
-        'sqlite/key-state.ts',
+        'engine/key-state.ts',
         '    if (credit) {\n      node.used += charged;',
         '    if (tokens >= 0n) {\n      node.used += charged;',
       ],
@@ -109,7 +109,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'a charge is booked at the nearest account alone',
     edits: [
       [
-        'sqlite/key-state.ts',
+        'engine/key-state.ts',
         'for (const node of nodes) {\n    atMs =',
         'for (const node of nodes.slice(0, 1)) {\n    atMs =',
       ],
@@ -119,7 +119,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'more tokens are charged than are held',
     edits: [
       [
-        'sqlite/hold.ts',
+        'engine/hold.ts',
         'const tokens = owedTokens > hold.tokens ? hold.tokens : owedTokens;',
         'const tokens = owedTokens;',
       ],
@@ -129,7 +129,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'what an ended hold reserved at accounts stays reserved',
     edits: [
       [
-        'sqlite/hold.ts',
+        'engine/hold.ts',
         'reserve(state, nodes, -hold.amount, -hold.tokens, -1);',
         'reserve(state, [], -hold.amount, -hold.tokens, -1);',
       ],
@@ -139,9 +139,9 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'the file keeps what an ended hold reserved at accounts',
     edits: [
       [
-        'sqlite/hold.ts',
-        'keys.reservePersisted(state, nodes, -hold.amount, -hold.tokens, -1);',
-        'keys.reservePersisted(state, [], -hold.amount, -hold.tokens, -1);',
+        'sqlite/key-cache.ts',
+        'this.#reservePersisted(state, nodesOf(state, hold), -hold.amount, -hold.tokens, -1);',
+        'this.#reservePersisted(state, [], -hold.amount, -hold.tokens, -1);',
       ],
     ],
   },
@@ -149,7 +149,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'an extension is reserved at its key alone',
     edits: [
       [
-        'sqlite/hold.ts',
+        'engine/hold.ts',
         'reserve(state, nodes, moreAmount, moreTokens, 0);',
         'reserve(state, [], moreAmount, moreTokens, 0);',
       ],
@@ -178,7 +178,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'a hold gives way although one of another key does not wait',
     edits: [
       [
-        'sqlite/balance.ts',
+        'engine/balance.ts',
         'if (node === null || state.path === null) {\n    yield*',
         'if (node !== undefined || state.path === null) {\n    yield*',
       ],
@@ -188,9 +188,9 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'no hold gives way where all below an account wait for each other',
     edits: [
       [
-        'sqlite/balance.ts',
-        'mustYield(holdsAt(state, decision.by), hold) ?',
-        'decision.by.node === null && mustYield(holdsAt(state, decision.by), hold) ?',
+        'engine/balance.ts',
+        'mustYield(holdsAt(keys, state, decision.by), hold) ?',
+        'decision.by.node === null && mustYield(holdsAt(keys, state, decision.by), hold) ?',
       ],
     ],
   },
@@ -198,18 +198,18 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
     name: 'a slot of the key stays taken where an account refuses',
     edits: [
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         '  for (const node of nodesAbove(state)) {\n    if (node.account.rpmLimit === null)',
         '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, nowMs);\n  for (const node of nodesAbove(state)) {\n    if (node.account.rpmLimit === null)',
       ],
-      ['sqlite/admit.ts', '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, keys.steadyMs);\n', ''],
+      ['engine/admit.ts', '  if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, keys.steadyMs);\n', ''],
     ],
   },
   {
     name: 'the rate limit of an account does not count',
     edits: [
       [
-        'sqlite/admit.ts',
+        'engine/admit.ts',
         'if (node.account.rpmLimit === null) continue;',
         'if (node.account.rpmLimit !== 0) continue;',
       ],
@@ -217,7 +217,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keys of a suspended account are served',
-    edits: [['sqlite/admit.ts', "if (account.status !== 'active') return", "if (account.status === 'closed') return"]],
+    edits: [['engine/admit.ts', "if (account.status !== 'active') return", "if (account.status === 'closed') return"]],
   },
   {
     name: 'an account moves while something below it is held',
@@ -335,11 +335,11 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'recovery forgets the tokens of a call',
-    edits: [['sqlite/maintenance.ts', 'chargeTokens: BigInt(totalTokens(usage.tokens)),', '']],
+    edits: [['engine/recover.ts', 'chargeTokens: BigInt(totalTokens(usage.tokens)),', '']],
   },
   {
     name: 'sums of accounts are not written when a hold ends',
-    edits: [['sqlite/hold.ts', 'keys.trees.markDirty(node);\n    node.holdMs', 'node.holdMs']],
+    edits: [['engine/hold.ts', 'keys.markNodeDirty(node);\n    node.holdMs', 'node.holdMs']],
   },
   {
     name: 'the file counts holds at accounts that it does not have',

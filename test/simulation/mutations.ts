@@ -27,7 +27,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a second settlement charges again',
     edits: [
-      ['sqlite/hold.ts', 'state.holds.delete(hold.id);', ''],
+      ['engine/hold.ts', 'state.holds.delete(hold.id);', ''],
       REPEATED_ENTRY_IGNORED,
       WITHOUT_BALANCE_CHECK,
       WITHOUT_RESERVED_CHECK,
@@ -37,25 +37,25 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'a settlement after a void is applied',
     edits: [
       [
-        'sqlite/hold.ts',
-        'release(keys, state, hold);\n  keys.sql.addVoided',
-        'state.reserved -= hold.amount;\n  keys.markDirty(state);\n  hold.amount = 0n;\n  keys.sql.addVoided',
+        'engine/hold.ts',
+        'release(keys, state, hold);\n  keys.addVoided',
+        'state.reserved -= hold.amount;\n  keys.markDirty(state);\n  hold.amount = 0n;\n  keys.addVoided',
       ],
     ],
   },
   {
     name: 'a void does nothing',
     edits: [
-      ['sqlite/hold.ts', "voidHold(keys, state, hold);\n  return { kind: 'voided' }", "return { kind: 'voided' }"],
+      ['engine/hold.ts', "voidHold(keys, state, hold);\n  return { kind: 'voided' }", "return { kind: 'voided' }"],
     ],
   },
   {
     name: 'what an ended hold reserved stays reserved',
-    edits: [['sqlite/hold.ts', 'reserve(state, nodes, -hold.amount, -hold.tokens, -1);', 'state.liveHolds--;']],
+    edits: [['engine/hold.ts', 'reserve(state, nodes, -hold.amount, -hold.tokens, -1);', 'state.liveHolds--;']],
   },
   {
     name: 'an ended hold stays in the table',
-    edits: [['sqlite/hold.ts', 'keys.sql.deleteHold.run(hold.keyId, hold.id);', '']],
+    edits: [['sqlite/key-cache.ts', 'this.sql.deleteHold.run(hold.keyId, hold.id);', '']],
   },
   {
     name: 'the rate limit is off by one',
@@ -81,7 +81,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a mark does not persist the hold that only memory has',
-    edits: [['sqlite/hold.ts', 'else keys.persist(state, hold);', 'hold.persisted = true;']],
+    edits: [
+      [
+        'sqlite/key-cache.ts',
+        'if (!hold.persisted) this.persist(state, hold);',
+        'if (!hold.persisted) hold.persisted = true;',
+      ],
+    ],
   },
   {
     name: 'a rollback forgets what only memory has',
@@ -136,15 +142,15 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'a void does not free its claim',
     edits: [
       [
-        'sqlite/hold.ts',
-        'if (hold.claimName !== null) keys.sql.deleteClaim',
-        'if (hold.claimName === undefined) keys.sql.deleteClaim',
+        'engine/hold.ts',
+        'if (hold.claimName !== null) keys.deleteClaim',
+        'if (hold.claimName === undefined) keys.deleteClaim',
       ],
     ],
   },
   {
     name: 'a settlement does not end its claim',
-    edits: [['sqlite/hold.ts', 'if (hold.claimName !== null) endClaim', 'if (hold.claimName === undefined) endClaim']],
+    edits: [['engine/hold.ts', 'if (hold.claimName !== null) endClaim', 'if (hold.claimName === undefined) endClaim']],
   },
   {
     name: 'a claim is forgotten too early',
@@ -153,11 +159,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'recovery charges twice',
     edits: [
-      [
-        'sqlite/maintenance.ts',
-        'charge(keys, state, hold, {',
-        'state.used += hold.markCharge;\n  charge(keys, state, hold, {',
-      ],
+      ['engine/recover.ts', 'charge(keys, state, hold, {', 'state.used += mark.charge;\n  charge(keys, state, hold, {'],
       WITHOUT_BALANCE_CHECK,
     ],
   },
@@ -165,15 +167,20 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'recovery charges what was never marked',
     edits: [
       [
-        'sqlite/maintenance.ts',
-        'if (hold.markCharge === null) {',
-        'hold.markDetail ??= \'{"tokens":{}}\';\n  hold.markCharge ??= hold.amount;\n  if (hold.markCharge === null) {',
+        'engine/recover.ts',
+        'const { mark } = hold;',
+        'const mark = hold.mark ?? { number: 0, charge: hold.amount, tokens: NONE, call: null, durationMs: 0 };',
+      ],
+      [
+        'engine/recover.ts',
+        "import { totalTokens } from '../../core/usage.ts';",
+        "import { NO_TOKENS as NONE, totalTokens } from '../../core/usage.ts';",
       ],
     ],
   },
   {
     name: 'recovery charges the whole hold',
-    edits: [['sqlite/maintenance.ts', 'charge: hold.markCharge,', 'charge: hold.amount,']],
+    edits: [['engine/recover.ts', 'charge: mark.charge,', 'charge: hold.amount,']],
   },
   {
     name: 'recovery takes the holds of the living',
@@ -185,7 +192,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a process that lost its lease may go on',
-    edits: [['sqlite/admit.ts', '!keys.owners.has(owner)', 'owner === undefined']],
+    edits: [['engine/admit.ts', '!keys.isLiving(owner)', 'owner === undefined']],
   },
   {
     name: 'credit is held beyond the balance',
@@ -217,12 +224,12 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an extension is not reserved',
-    edits: [['sqlite/hold.ts', 'reserve(state, nodes, moreAmount, moreTokens, 0);', ''], WITHOUT_RESERVED_CHECK],
+    edits: [['engine/hold.ts', 'reserve(state, nodes, moreAmount, moreTokens, 0);', ''], WITHOUT_RESERVED_CHECK],
   },
   {
     name: 'an admission whose acknowledgement was lost holds again',
     edits: [
-      ['sqlite/admit.ts', 'if (previous !== null) return', 'if (previous === undefined) return'],
+      ['engine/admit.ts', 'if (previous !== null) return', 'if (previous === undefined) return'],
       [
         'sqlite/statements.ts',
         'addHold: prepare(`\n      INSERT INTO holds',
@@ -233,7 +240,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a charge may exceed its hold',
     edits: [
-      ['sqlite/hold.ts', 'const charged = clamped ? hold.amount : request.charge;', 'const charged = request.charge;'],
+      ['engine/hold.ts', 'const charged = clamped ? hold.amount : request.charge;', 'const charged = request.charge;'],
       [SCHEMA, "CHECK (kind <> 'charge' OR amount <= held)", 'CHECK (TRUE)'],
       WITHOUT_BALANCE_CHECK,
     ],
@@ -241,12 +248,12 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a revoked key is admitted',
     edits: [
-      ['sqlite/admit.ts', "if (status !== 'active') return", "if (status !== 'active' && status !== 'revoked') return"],
+      ['engine/admit.ts', "if (status !== 'active') return", "if (status !== 'active' && status !== 'revoked') return"],
     ],
   },
   {
     name: 'a decision by an old copy of the key counts',
-    edits: [['sqlite/admit.ts', 'state.key.version !== request.keyVersion', 'state.key.version < request.keyVersion']],
+    edits: [['engine/admit.ts', 'state.key.version !== request.keyVersion', 'state.key.version < request.keyVersion']],
   },
   {
     name: 'a purchase that is sent again is booked again',
@@ -262,7 +269,11 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'sums are not written when a hold ends',
     edits: [
-      ['sqlite/hold.ts', 'keys.markDirty(state);\n  keys.snapshot(hold);\n  const', 'keys.snapshot(hold);\n  const'],
+      [
+        'engine/hold.ts',
+        'keys.markDirty(state);\n  keys.holdChanges(hold);\n  const',
+        'keys.holdChanges(hold);\n  const',
+      ],
     ],
   },
   {
@@ -277,7 +288,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a hold that has ended is admitted anew when its admission is sent again',
-    edits: [['sqlite/hold.ts', 'if (hold.id > state.newestEnded) state.newestEnded = hold.id;', '']],
+    edits: [['sqlite/key-cache.ts', 'this.#ended(state, hold.id);', '']],
   },
   {
     name: 'a settlement or an admission does not see the charges of its own batch',
@@ -289,31 +300,35 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a void of an unknown hold leaves no trace for its admission',
-    edits: [['sqlite/hold.ts', 'sql.addUnknownVoided.run(keyId, holdId, nowMs);', '']],
+    edits: [['engine/hold.ts', 'if (end === null) keys.addVoided(state, holdId, 0n);', '']],
   },
   {
     name: 'a void of an unknown hold is not looked for by its admission',
     edits: [
       [
-        'sqlite/hold.ts',
-        "if (holdId > state.newestEnded) state.newestEnded = holdId;\n  return { kind: 'already_voided' };",
-        "return { kind: 'already_voided' };",
+        'sqlite/key-cache.ts',
+        'this.sql.addVoided.run(state.key.id, holdId, held, this.nowMs);\n    this.#ended(state, holdId);',
+        'this.sql.addVoided.run(state.key.id, holdId, held, this.nowMs);',
       ],
     ],
   },
   {
     name: 'a hold that was voided is admitted again',
     edits: [
-      ['sqlite/admit.ts', 'if (keys.sql.voided.get(keyId, holdId) !== undefined) throw', 'if (holdId === keyId) throw'],
+      [
+        'engine/admit.ts',
+        "if (end.kind === 'voided') throw",
+        "if (end.kind === 'voided') return null;\n  if (holdId === '') throw",
+      ],
     ],
   },
   {
     name: 'a late mark replaces a newer one',
-    edits: [['sqlite/hold.ts', ' || number < hold.markNumber) continue;', ') continue;']],
+    edits: [['engine/hold.ts', ' || number < (hold.mark?.number ?? 0)) continue;', ') continue;']],
   },
   {
     name: 'a restart forgets which mark was the newest',
-    edits: [['sqlite/key-state.ts', '.number ?? 0);', '.number ?? 0) * 0;']],
+    edits: [['sqlite/rows.ts', 'return { number, charge, tokens', 'return { number: number * 0, charge, tokens']],
   },
   {
     name: 'charges of a batch that failed are written with the next one',
@@ -325,7 +340,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an extension that would do with less is refused',
-    edits: [['sqlite/balance.ts', 'amountMin: smaller(amountMin, amount),', 'amountMin: amount,']],
+    edits: [['engine/balance.ts', 'amountMin: smaller(amountMin, amount),', 'amountMin: amount,']],
   },
   {
     name: 'no room is left for others',
@@ -335,27 +350,27 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'no hold gives way where all wait for each other',
     edits: [
       [
-        'sqlite/balance.ts',
-        'mustYield(holdsAt(state, decision.by), hold) ?',
-        'decision.by.node !== null && mustYield(holdsAt(state, decision.by), hold) ?',
+        'engine/balance.ts',
+        'mustYield(holdsAt(keys, state, decision.by), hold) ?',
+        'decision.by.node !== null && mustYield(holdsAt(keys, state, decision.by), hold) ?',
       ],
     ],
   },
   {
     name: 'the oldest hold gives way instead of the youngest',
-    edits: [['sqlite/balance.ts', 'isYounger(other, hold))', 'isYounger(hold, other))']],
+    edits: [['engine/balance.ts', 'isYounger(other, hold))', 'isYounger(hold, other))']],
   },
   {
     name: 'a hold gives way though another one does not wait',
-    edits: [['sqlite/balance.ts', '!other.waiting || ', '']],
+    edits: [['engine/balance.ts', '!other.waiting || ', '']],
   },
   {
     name: 'a hold that was extended still counts as waiting',
-    edits: [['sqlite/hold.ts', 'const waiting = decision.kind', 'const waiting = hold.waiting || decision.kind']],
+    edits: [['engine/hold.ts', 'const waiting = decision.kind', 'const waiting = hold.waiting || decision.kind']],
   },
   {
     name: 'a rollback forgets that a hold waits',
-    edits: [['sqlite/key-state.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
+    edits: [['sqlite/rows.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
   },
   {
     name: 'the watermark of the rollups stays where it is',
@@ -375,11 +390,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the entry of a cancelled call does not say which model it was',
-    edits: [['sqlite/hold.ts', 'request.usage ?? request.call ?? null', 'request.usage']],
+    edits: [['engine/hold.ts', 'request.usage ?? request.call ?? null', 'request.usage']],
   },
   {
     name: 'a cancelled call is in no report',
-    edits: [['sqlite/hold.ts', 'else sql.unrolled.add([hold.keyId, hold.id]);', '']],
+    edits: [['sqlite/charges.ts', 'sql.unrolled.add([hold.keyId, hold.id]);', '']],
   },
   {
     name: 'a report leaves out what no rollup counts yet',

@@ -99,7 +99,8 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
 }
 
 async function loseAnswers(proxy: ChaosProxy, random: Random): Promise<number> {
-  await Promise.race([proxy.loseAnswers(random.between(1, 3)), delay(2_000)]);
+  const count = random.between(1, 3);
+  await Promise.race([random.chance(50) ? proxy.loseCommits(count) : proxy.loseAnswers(count), delay(2_000)]);
   // Where not so many came in time, none is lost after the fault is over.
   proxy.mend();
   return 0;
@@ -117,8 +118,8 @@ async function stall(server: TestPostgres, database: string): Promise<number> {
   const pid = await server
     .query(
       database,
-      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%apply_batch%'
-        AND pid <> pg_backend_pid() LIMIT 1`,
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
+        AND application_name = 'model-gateway requests' ORDER BY random() LIMIT 1`,
     )
     .then(([row]) => Number(row?.pid ?? 0));
   // Between two batches; the next fault is drawn.

@@ -1,134 +1,198 @@
-/** Batches on the hot connection: one statement each, unless it brings up the same hold twice or becomes too large. */
+/**
+ * Batches on the hot connection: locked and loaded in one flight, decided by the engine that serves the embedded store too, and
+ * saved with the commit in another.
+ */
 import { Refusal } from '../../storage/errors.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
 import { isConflict, isOperationFailure } from '../../storage/postgres/error-mapping.ts';
+import { admit } from '../engine/admit.ts';
+import { extend, mark, settle, voidById } from '../engine/hold.ts';
+import { recoverHold } from '../engine/recover.ts';
+import { summarize } from '../engine/summary.ts';
+import type { WorkingSet } from '../engine/working-set.ts';
 import type { Result } from '../operations.ts';
-import { decode } from './decode.ts';
-import { type Element, encode, type HotName, type HotOperation } from './encode.ts';
+import { responseBytes } from '../rules/stored-responses.ts';
+import { checkText } from './check-text.ts';
 import type { LedgerClock } from './ledger-clock.ts';
+import { type Loaded, load, loadMore, loadNodes, NotLoaded, nothing } from './load.ts';
+import { LoadedSet } from './loaded-set.ts';
+import { type KeyedOperation, needsOf } from './needs.ts';
+import type { Payers } from './payers.ts';
+import { save } from './save.ts';
 
-/** What one statement may bring along or back, in bytes, and how many operations: its locks must not be held for long. */
+export interface HotStorage {
+  readonly connection: Connection;
+  readonly clock: LedgerClock;
+  readonly payers: Payers;
+}
+
+/** What one transaction may bring along or back, in bytes, and how many operations: its locks must not be held for long. */
 const WEIGHT_MAX = 64_000_000;
-const ELEMENTS_MAX = 1_000;
+const OPERATIONS_MAX = 1_000;
+/** What a claim may bring back: the largest reply that is stored. */
+const REPLAY_WEIGHT = 1_400_000;
+const BASE_WEIGHT = 500;
 const CONFLICT_TRIES = 5;
-const CALL = '($1::text[], $2::text[], $3::jsonb, $4::jsonb, $5::integer, $6::bigint, $7::bigint) AS answer';
-const TOGETHER = { name: 'apply-batch', text: `SELECT gateway.apply_batch${CALL}` };
-const ONE_BY_ONE = { name: 'apply-one-by-one', text: `SELECT gateway.apply_one_by_one${CALL}` };
-/** For batches with responses to keep. */
-const KEEPING = {
-  name: 'apply-and-keep',
-  text: `SELECT gateway.apply_and_keep${CALL.replace(') AS', ', $8::boolean, $9::jsonb) AS')}`,
-};
 
-interface Placed {
-  readonly element: Element;
-  readonly op: HotName;
-  /** Where its outcome belongs. */
-  readonly index: number;
+/** One result each. */
+export async function applyBatch(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const part of partsOf(batch)) results.push(...(await applyTogether(storage, part)));
+  return results;
 }
 
-/** Writes the outcomes of the operations at `indexes` into `results`. */
-export async function applyHot(
-  connection: Connection,
-  clock: LedgerClock,
-  batch: readonly (readonly [index: number, operation: HotOperation])[],
-  results: Result[],
-): Promise<void> {
-  let round: Placed[] = [];
-  let names = new Set<string>();
+function* partsOf(batch: readonly KeyedOperation[]): Generator<readonly KeyedOperation[]> {
+  let part: KeyedOperation[] = [];
   let weight = 0;
-  for (const [index, operation] of batch) {
-    results[index] = null;
-    for (const element of encoded(operation, index, results)) {
-      const full = round.length >= ELEMENTS_MAX || weight + element.weight > WEIGHT_MAX;
-      if (full || element.names.some((name) => names.has(name))) {
-        await applyRound(connection, clock, round, results);
-        round = [];
-        names = new Set();
-        weight = 0;
-      }
-      round.push({ element, op: operation.op, index });
-      for (const name of element.names) names.add(name);
-      weight += element.weight;
+  for (const operation of batch) {
+    const more = weightOf(operation);
+    if (part.length >= OPERATIONS_MAX || (part.length > 0 && weight + more > WEIGHT_MAX)) {
+      yield part;
+      part = [];
+      weight = 0;
     }
+    part.push(operation);
+    weight += more;
   }
-  if (round.length > 0) await applyRound(connection, clock, round, results);
+  if (part.length > 0) yield part;
 }
 
-/** What is out of range fails here, alone. */
-function encoded(operation: HotOperation, index: number, results: Result[]): readonly Element[] {
-  try {
-    return encode(operation);
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    results[index] = { kind: 'operation_failed', message: error.message };
-    return [];
-  }
+function weightOf(operation: KeyedOperation): number {
+  if (operation.op === 'admit') return operation.request.claim === null ? BASE_WEIGHT : REPLAY_WEIGHT;
+  if (operation.op !== 'settle') return BASE_WEIGHT;
+  const { reply, kept } = operation.request;
+  return BASE_WEIGHT + 2 * (reply?.body.length ?? 0) + (kept ? responseBytes(kept) : 0);
 }
 
-async function applyRound(
-  connection: Connection,
-  clock: LedgerClock,
-  round: readonly Placed[],
-  results: Result[],
-): Promise<void> {
-  // The keyed ones first: the database finds the details of an element by its place.
-  const keyed = round.filter(({ element }) => element.keyId !== null);
-  const others = round.filter(({ element }) => element.keyId === null);
-  const placed = [...keyed, ...others];
-  const keys = distinct(keyed.map(({ element }) => element.keyId));
-  const values = [
-    distinct(keyed.map(({ element }) => element.owner)),
-    elementsText(keyed, 1),
-    others.length === 0 ? null : elementsText(others, keyed.length + 1),
-    placed.length,
-  ];
-  const kept = keyed.flatMap(({ element }, place) => (element.kept ? [{ i: place + 1, ...element.kept }] : []));
-  const { now, results: outcomes } = await call(connection, clock, keys, values, kept.length === 0 ? null : kept);
-  clock.saw(now);
-  for (const [place, { op, index }] of placed.entries()) {
-    const result = decode(op, outcomes[place] ?? null, now);
-    // An operation with several elements has failed when one of them has.
-    if (op !== 'mark' || result !== null) results[index] = result;
-  }
-}
-
-interface Answer {
-  readonly now: number;
-  readonly results: readonly unknown[];
-}
-
-async function call(
-  connection: Connection,
-  clock: LedgerClock,
-  keys: readonly string[],
-  values: readonly unknown[],
-  kept: readonly object[] | null,
-): Promise<Answer> {
-  let oneByOne = false;
+/** A batch that fails is undone and done again operation by operation, so that a bad one fails alone. */
+async function applyTogether(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
+  const needs = needsOf(batch);
   for (let tries = 1; ; tries++) {
-    const statement = kept !== null ? KEEPING : oneByOne ? ONE_BY_ONE : TOGETHER;
-    const keeping = kept === null ? [] : [oneByOne, JSON.stringify(kept)];
     try {
-      const [row] = await connection.query(
-        statement.text,
-        [keys, ...values, ...clock.values(), ...keeping],
-        statement.name,
-      );
-      return JSON.parse(String(row?.answer)) as Answer;
+      return await attempt(storage, needs, batch);
     } catch (error) {
-      // Any of its keys may have joined an account while it waited for it; each does so once.
-      if (isConflict(error) && tries < CONFLICT_TRIES + keys.length) continue;
-      if (!isOperationFailure(error) || oneByOne) throw error;
-      oneByOne = true;
+      // Any of its keys may have joined an account while it waited for it, or have other accounts above it.
+      storage.payers.forget(needs.keys.keys());
+      if (isConflict(error) && tries < CONFLICT_TRIES + needs.keys.size) continue;
+      if (!isOperationFailure(error)) throw error;
+      const [alone] = batch;
+      if (batch.length > 1 || alone === undefined) break;
+      return [failed(error)];
+    }
+  }
+  const results: Result[] = [];
+  for (const operation of batch) results.push(...(await applyTogether(storage, [operation])));
+  return results;
+}
+
+function failed(error: unknown): Result {
+  return { kind: 'operation_failed', message: messageOf(error) };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function attempt(
+  { connection, clock, payers }: HotStorage,
+  needs: ReturnType<typeof needsOf>,
+  batch: readonly KeyedOperation[],
+): Promise<readonly Result[]> {
+  const routes = await payers.routesOf((text, values, name) => connection.query(text, values, name), needs.keys.keys());
+  if (routes.size === 0) return decide(nothing(needs), batch).results;
+  const time = clock.values();
+  const { set, results } = await connection.transaction('', async (query, send) => {
+    const loaded = await load(query, time, needs, routes);
+    checkPaths(loaded);
+    const strange = strangeNodes(loaded);
+    if (strange.length > 0) await loadNodes(query, loaded, strange);
+    for (;;) {
+      const decided = decide(loaded, batch);
+      if (decided.missing.length > 0) await loadMore(query, time, loaded, decided.missing);
+      else {
+        save(send, decided.set.changes);
+        return decided;
+      }
+    }
+  });
+  clock.saw(set.nowMs);
+  for (const state of set.seen) payers.saw(state);
+  return results;
+}
+
+/** The accounts above a key are others than it had when it was seen last: the batch goes again. */
+class PathChanged extends Error {
+  override name = 'PathChanged';
+  /** That of two transactions that were in each other's way. */
+  readonly code = '40001';
+}
+
+function checkPaths({ routes, keys, nodes }: Loaded): void {
+  for (const [keyId, { rootId }] of routes) {
+    if (rootId === null) continue;
+    let id = keys.get(keyId)?.account_id ?? null;
+    while (id !== null) {
+      const node = nodes.get(String(id));
+      if (node === undefined) throw new PathChanged(`the account ${String(id)} is above ${keyId} meanwhile`);
+      id = node.parent_id ?? null;
     }
   }
 }
 
-function elementsText(placed: readonly Placed[], first: number): string {
-  return JSON.stringify(placed.map(({ element }, place) => ({ i: first + place, ...element.fields })));
+/** Accounts that a hold was admitted on and that are not above its key any more. */
+function strangeNodes({ holds, nodes }: Loaded): readonly string[] {
+  const ids = new Set<string>();
+  for (const { path } of holds) {
+    if (Array.isArray(path)) for (const id of path as string[]) if (!nodes.has(id)) ids.add(id);
+  }
+  return [...ids];
 }
 
-function distinct(names: readonly (string | null)[]): readonly string[] {
-  return [...new Set(names.filter((name) => name !== null))];
+interface Decided {
+  readonly set: LoadedSet;
+  readonly results: readonly Result[];
+  /** Where there is any, nothing else counts. */
+  readonly missing: readonly NotLoaded[];
+}
+
+function decide(loaded: Loaded, batch: readonly KeyedOperation[]): Decided {
+  const set = new LoadedSet(loaded);
+  const missing: NotLoaded[] = [];
+  const results = batch.map((operation): Result => {
+    try {
+      checkText(operation);
+      return perform(set, operation);
+    } catch (error) {
+      if (error instanceof Refusal) return failed(error);
+      // It may have been half decided: the batch is done again without the others.
+      if (!(error instanceof NotLoaded)) throw new Refusal(messageOf(error), { cause: error });
+      missing.push(error);
+      return null;
+    }
+  });
+  set.finish();
+  return { set, results, missing };
+}
+
+function perform(keys: WorkingSet, operation: KeyedOperation): Result {
+  switch (operation.op) {
+    case 'admit':
+      return admit(keys, operation.owner, operation.request);
+    case 'extend':
+      return extend(keys, operation);
+    case 'mark':
+      return mark(keys, operation.number, operation.marks);
+    case 'settle':
+      return settle(keys, operation.request);
+    case 'void':
+      return voidById(keys, operation.keyId, operation.holdId);
+    case 'summary':
+      return summarize(keys, operation.keyId);
+    case 'recoverHold': {
+      const state = keys.get(operation.keyId);
+      const hold = state?.holds.get(operation.holdId);
+      if (state === undefined || hold === undefined) return { kind: 'ended' };
+      return recoverHold(keys, state, hold) ? { kind: 'settled', charged: hold.amount } : { kind: 'voided' };
+    }
+  }
 }

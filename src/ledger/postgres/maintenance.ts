@@ -1,16 +1,39 @@
 /** What runs in the background: holds of dead owners are ended, and what is no longer needed is removed. */
-import { integer } from '../../storage/columns.ts';
+import { integer, text } from '../../storage/columns.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
+import { applyBatch, type HotStorage } from './apply-batch.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 import { pruneResponses } from './responses.ts';
 
-export async function recover(connection: Connection, clock: LedgerClock, limit: number): Promise<Recovered> {
-  const [row] = await connection.query('SELECT * FROM gateway.recover_holds($1, $2, $3)', [limit, ...clock.values()]);
-  if (row === undefined) throw new TypeError('recovery gave no answer');
-  clock.saw(integer(row, 'now_ms'));
+/** An owner that is just being served is alive; one that is just being declared dead is. */
+const DEAD_OWNERS = `DELETE FROM gateway.owners w USING (
+    SELECT id FROM gateway.owners WHERE lease_until_ms <= $1 ORDER BY id FOR UPDATE SKIP LOCKED
+  ) d WHERE w.id = d.id`;
+const ORPHANS = `SELECT h.key_id, h.id FROM gateway.holds h
+  WHERE h.expires_at_ms <= $1 OR NOT EXISTS (SELECT FROM gateway.owners w WHERE w.id = h.owner) LIMIT $2`;
+
+/** Declares owners dead whose lease is over, then ends the holds that have no living owner or are past their expiry. */
+export async function recover(storage: HotStorage, limit: number): Promise<Recovered> {
+  const { connection, clock } = storage;
+  const nowMs = await timeOf(connection, clock);
+  await connection.query(DEAD_OWNERS, [nowMs]);
+  const found = await connection.query(ORPHANS, [nowMs, limit]);
+  const results = await applyBatch(
+    storage,
+    found.map((row) => ({ op: 'recoverHold', keyId: text(row, 'key_id'), holdId: text(row, 'id') })),
+  );
+  const count = (kind: string): number =>
+    results.filter((result) => result !== null && 'kind' in result && result.kind === kind).length;
   await connection.query('SELECT gateway.expire_due($1, $2, $3)', [limit, ...clock.values()]);
-  return { charged: Number(row.charged), voided: Number(row.voided), more: row.more === true };
+  return { charged: count('settled'), voided: count('voided'), more: found.length === limit };
+}
+
+async function timeOf(connection: Connection, clock: LedgerClock): Promise<number> {
+  const [row] = await connection.query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
+  const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
+  clock.saw(nowMs);
+  return nowMs;
 }
 
 /** A usage record that no rollup counts yet is never old. */
@@ -31,8 +54,7 @@ export async function prune(
   limit: number,
   usageKeepMs: number | null,
 ): Promise<Pruned> {
-  const [row] = await connection.query('SELECT gateway.ledger_ms($1, $2) AS now_ms', clock.values());
-  const nowMs = row === undefined ? 0 : integer(row, 'now_ms');
+  const nowMs = await timeOf(connection, clock);
   const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, RATE_WINDOW_MS, usageKeepMs];
   let removed = 0;
   let more = false;

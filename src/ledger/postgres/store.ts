@@ -8,12 +8,14 @@ import { isConflict, isOperationFailure, openingError, servingError } from '../.
 import { type BooksOperation, workOf } from '../books/perform.ts';
 import type { Operation, OperationOf, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
-import { applyHot } from './apply-batch.ts';
+import { applyBatch } from './apply-batch.ts';
 import { PostgresBooks, performIn } from './books.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
-import { type HotOperation, isHot } from './encode.ts';
+import { isKeyless, performKeyless } from './keyless.ts';
 import { LedgerClock } from './ledger-clock.ts';
 import { prune, recover } from './maintenance.ts';
+import { isKeyed, type KeyedOperation } from './needs.ts';
+import { Payers } from './payers.ts';
 import { onReportConnection } from './report-connection.ts';
 import { isResponseOperation, performOnResponses } from './responses.ts';
 
@@ -38,7 +40,10 @@ export interface PostgresStore extends Store {
 }
 
 type AdminOperation = BooksOperation | OperationOf<'usageReport'>;
+type SingleOperation = Exclude<Operation, KeyedOperation>;
 
+/** What the server shows of the connection that requests wait for. */
+const HOT_NAME = 'model-gateway requests';
 const HOT_TIMEOUT_MS = 10_000;
 const REPORTS: ReadonlySet<Operation['op']> = new Set<Operation['op']>([
   'audit',
@@ -58,7 +63,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const statementTimeoutMs = options.timeoutMs ?? HOT_TIMEOUT_MS;
   const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS;
   const answerTimeoutMs = options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
-  const hot = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
+  const hot = new Connection({ url, statementTimeoutMs, lockTimeoutMs, looksUp: true, name: HOT_NAME });
   const background = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
   const clock = new LedgerClock(options.clock ?? null);
   try {
@@ -69,31 +74,50 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     throw openingError(url, error);
   }
 
+  const storage = { connection: hot, clock, payers: new Payers() };
+
   async function apply(batch: readonly Operation[]): Promise<readonly Result[]> {
     const results: Result[] = [];
-    let waiting: (readonly [number, HotOperation])[] = [];
+    let keyed: KeyedOperation[] = [];
+    let places: number[] = [];
+    const send = async (): Promise<void> => {
+      const outcomes = await applyBatch(storage, keyed);
+      for (const [at, place] of places.entries()) results[place] = outcomes[at] ?? null;
+      keyed = [];
+      places = [];
+    };
     try {
-      for (const [index, operation] of batch.entries()) {
-        if (isHot(operation)) {
-          waiting.push([index, operation]);
+      const early = new Map<number, Promise<Result>>();
+      for (const [place, operation] of batch.entries()) {
+        if (isKeyless(operation)) {
+          // Sent at once, before the keyed ones that wait; nobody waits for its answer.
+          const answer = single(operation);
+          answer.catch(() => undefined);
+          early.set(place, answer);
+          continue;
+        }
+        if (isKeyed(operation)) {
+          keyed.push(operation);
+          places.push(place);
           continue;
         }
         // In their order: what comes after an operation of another kind sees what it did.
-        await applyHot(hot, clock, waiting, results);
-        waiting = [];
-        results[index] = await single(operation);
+        await send();
+        results[place] = await single(operation);
       }
-      await applyHot(hot, clock, waiting, results);
+      await send();
+      for (const [place, answer] of early) results[place] = await answer;
       return results;
     } catch (error) {
       throw servingError(url, error);
     }
   }
 
-  async function single(operation: Exclude<Operation, HotOperation>): Promise<Result> {
+  async function single(operation: SingleOperation): Promise<Result> {
     for (let tries = 1; ; tries++) {
       try {
-        if (operation.op === 'recover') return await recover(hot, clock, operation.limit);
+        if (isKeyless(operation)) return await performKeyless(hot, clock, operation);
+        if (operation.op === 'recover') return await recover(storage, operation.limit);
         if (operation.op === 'prune') return await prune(hot, clock, operation.limit, operation.usageKeepMs);
         if (operation.op === 'rollUp') return await rollUp(background, operation.limit);
         if (isResponseOperation(operation)) return await performOnResponses(background, clock, operation);

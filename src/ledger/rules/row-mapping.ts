@@ -13,6 +13,7 @@ import {
   textOrNull,
 } from '../../storage/columns.ts';
 import type { Value } from '../books/work.ts';
+import type { HoldEnd } from '../engine/working-set.ts';
 import type { KeyTotals } from './key-totals.ts';
 import { inheritedIn, inheritedText, LIMIT_COLUMNS, limitsFrom, limitValues } from './limits.ts';
 import type { NodeTotals } from './tree.ts';
@@ -74,6 +75,12 @@ export function accountValues(account: AccountRecord): readonly Value[] {
     account.createdAtMs,
     ...limitValues(account),
   ];
+}
+
+/** Of the entry of a charge: its amounts, and its path where the key has an account. */
+export function endFrom(row: Row): HoldEnd {
+  const heldTokens = isNull(row, 'path') ? null : amount(row, 'held_tokens');
+  return { kind: 'charged', amount: amount(row, 'amount'), held: amount(row, 'held'), heldTokens };
 }
 
 /** Whether both would be written alike. */

@@ -6,12 +6,12 @@ import type { AccountInHand, Books, KeyInHand } from '../books/books.ts';
 import { SQLITE } from '../books/dialect.ts';
 import type { ShownKey } from '../books/key-list.ts';
 import { insertion, known, query, queryOne, type Work } from '../books/work.ts';
+import { pathOf, rootOf } from '../engine/key-state.ts';
+import { expireOf, expirePromotions } from '../engine/promotions.ts';
 import type { AccountSummary } from '../port.ts';
 import { KEY_COLUMNS, keyFrom, keyValues, nodeFrom } from '../rules/row-mapping.ts';
 import { accountSummary, type NodeTotals } from '../rules/tree.ts';
 import type { KeyCache } from './key-cache.ts';
-import { expireOfTree, expirePromotions, readAgain } from './promotions.ts';
-import { pathOf, rootOf } from './tree-cache.ts';
 
 const ADD_KEY = insertion('keys', ['id', ...KEY_COLUMNS]);
 const ADD_TOTALS = insertion('accounts', ['key_id', 'mode', 'purchased', 'period_start_ms', 'day_start_ms']);
@@ -44,7 +44,7 @@ export class SqliteBooks implements Books {
     const tree = this.#keys.tree(accountId);
     const node = tree?.nodes.get(accountId);
     if (tree === undefined || node === undefined) return known(null);
-    expireOfTree(this.#keys, tree);
+    expireOf(this.#keys, tree);
     return known({ nodes: tree.nodes, node, root: rootOf(tree), nowMs: this.nowMs });
   }
 
@@ -104,7 +104,7 @@ export class SqliteBooks implements Books {
     const account = this.#keys.get(key.id);
     if (account !== undefined) {
       this.#keys.markDirty(account);
-      readAgain(this.#keys, account);
+      this.#keys.readPromotions(account);
     }
     return known(undefined);
   }
@@ -113,7 +113,7 @@ export class SqliteBooks implements Books {
     const node = this.#keys.tree(id)?.nodes.get(id);
     if (node !== undefined) {
       this.#keys.trees.markDirty(node);
-      readAgain(this.#keys, node);
+      this.#keys.readPromotions(node);
     }
     return known(undefined);
   }

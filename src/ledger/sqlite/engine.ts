@@ -5,13 +5,13 @@ import type { RolledUp } from '../../core/usage-report.ts';
 import { addToRollups, type RollupStep } from '../../reports/sqlite/rollup.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
 import { inTransaction, rollBack } from '../../storage/sqlite.ts';
+import { admit } from '../engine/admit.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
-import { admit } from './admit.ts';
 import { isMachineFailure, openDatabase, servingError } from './database.ts';
 import { perform } from './handlers.ts';
 import { KeyCache } from './key-cache.ts';
-import { expireAll } from './promotions.ts';
+import { expireAll } from './maintenance.ts';
 import { openRateJournal, type RateJournal, saveJournal } from './rate-journal.ts';
 import { defineSearch } from './statements.ts';
 

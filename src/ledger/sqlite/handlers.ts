@@ -2,18 +2,16 @@
 
 import { addToRollups, readStep } from '../../reports/sqlite/rollup.ts';
 import { type BooksName, type BooksOperation, workOf } from '../books/perform.ts';
+import { admit } from '../engine/admit.ts';
+import { extend, mark, settle, voidById } from '../engine/hold.ts';
+import { summarize } from '../engine/summary.ts';
 import type { Operation, OperationName, OperationOf, Outcome } from '../operations.ts';
-import { summaryOnPath } from '../rules/levels.ts';
-import { admit } from './admit.ts';
 import { SqliteBooks } from './books.ts';
-import { extend, mark, settle, voidById } from './hold.ts';
 import type { KeyCache } from './key-cache.ts';
-import { prune, recover } from './maintenance.ts';
-import { expireAll, expirePromotions } from './promotions.ts';
+import { expireAll, prune, recover } from './maintenance.ts';
 import { isOfEverything, isReport, type ReportName, type ReportOperation, readReport } from './reports.ts';
 import { deleteResponse, findChain, findItems, getResponse } from './responses.ts';
 import { performCold } from './statements.ts';
-import { nodesAbove } from './tree-cache.ts';
 
 type Handler<N extends OperationName> = (keys: KeyCache, operation: OperationOf<N>) => Outcome<N>;
 type HandledName = Exclude<OperationName, ReportName | BooksName>;
@@ -25,11 +23,7 @@ const HANDLERS: { readonly [N in HandledName]: Handler<N> } = {
   void: (keys, { keyId, holdId }) => voidById(keys, keyId, holdId),
   mark: (keys, { number, marks }) => mark(keys, number, marks),
   findKey: (keys, { digest }) => keys.ofDigest(digest)?.key ?? null,
-  summary: (keys, { keyId }) => {
-    const state = keys.get(keyId);
-    if (state !== undefined) expirePromotions(keys, state);
-    return state === undefined ? null : summaryOnPath(state, nodesAbove(state), keys.nowMs);
-  },
+  summary: (keys, { keyId }) => summarize(keys, keyId),
   getResponse: ({ sql, nowMs }, { keyId, id }) => getResponse(sql.cold, keyId, id, nowMs),
   findChain: ({ sql, nowMs }, { id, renewal }) => findChain(sql.cold, id, renewal, nowMs),
   findItems: ({ sql, nowMs }, { itemIds, renewal }) => findItems(sql.cold, itemIds, renewal, nowMs),

@@ -10,28 +10,33 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import { type Row, text, textOrNull } from '../../storage/columns.ts';
+import { type Hold, idOf, nodesOf, type Path, type Payer, pathOf, reserve } from '../engine/key-state.ts';
+import { keepRest } from '../engine/promotions.ts';
+import type { Charge, Claim, ClaimState, HoldEnd, WorkingSet } from '../engine/working-set.ts';
+import type { KeptResponse, StoredReply } from '../port.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
+import type { Promotion } from '../rules/promotions.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
-import { type Hold, type KeyState, readHold, readPromotions, reserve } from './key-state.ts';
+import { addCharge, addExpired, addPromotionCharge, claimOf, endOf } from './charges.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
+import { keepResponse } from './responses.ts';
+import { markText, readHold, readPromotions } from './rows.ts';
 import { prepareStatements, type Statements } from './statements.ts';
-import { type AccountNode, nodesOf, type Path, pathOf, type Tree, TreeCache } from './tree-cache.ts';
-
-export type { Hold, KeyState } from './key-state.ts';
+import { type CachedKey, type CachedNode, type CachedTree, TreeCache } from './tree-cache.ts';
 
 /** Keys in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
 const STATES_MAX = 50_000;
 
 /** A hold that only memory has, as it was before the transaction that changes it. */
-type Snapshot = Pick<Hold, 'amount' | 'tokens' | 'waiting' | 'markNumber' | 'markCharge' | 'markDetail'> & {
+type Snapshot = Pick<Hold, 'amount' | 'tokens' | 'waiting' | 'mark'> & {
   readonly hold: Hold;
 };
 
-export class KeyCache {
+export class KeyCache implements WorkingSet {
   readonly sql: Statements;
-  readonly #states = new Map<string, KeyState>();
-  readonly #dirty: KeyState[] = [];
+  readonly #states = new Map<string, CachedKey>();
+  readonly #dirty: CachedKey[] = [];
   readonly trees: TreeCache;
   readonly rates: RateWindows;
   /** Holds that only memory has, of keys that were dropped. */
@@ -49,7 +54,7 @@ export class KeyCache {
     this.trees = new TreeCache(this.sql, (id) => this.rates.requestsOf(id));
   }
 
-  get(keyId: string): KeyState | undefined {
+  get(keyId: string): CachedKey | undefined {
     const known = this.#states.get(keyId);
     if (known !== undefined) return known;
     const row = this.sql.totals.get(keyId);
@@ -62,12 +67,12 @@ export class KeyCache {
   }
 
   /** The key that a secret with this digest belongs to. */
-  ofDigest(digest: string): KeyState | undefined {
+  ofDigest(digest: string): CachedKey | undefined {
     const row = this.sql.keyOfDigest.get(digest);
     return row === undefined ? undefined : this.get(text(row, 'key_id'));
   }
 
-  #load(totals: KeyTotals, tree: Tree | undefined): KeyState {
+  #load(totals: KeyTotals, tree: CachedTree | undefined): CachedKey {
     const { id: keyId, accountId } = totals.key;
     const unpersisted = this.#unpersistedByKey.get(keyId) ?? [];
     this.#unpersistedByKey.delete(keyId);
@@ -80,7 +85,7 @@ export class KeyCache {
   }
 
   /** The tree that an account belongs to. */
-  tree(accountId: string): Tree | undefined {
+  tree(accountId: string): CachedTree | undefined {
     return this.trees.treeOf(accountId, ({ rootId }) => {
       for (const row of this.sql.cold('SELECT DISTINCT key_id FROM holds WHERE root_id = ?').all(rootId)) {
         this.get(text(row, 'key_id'));
@@ -93,15 +98,15 @@ export class KeyCache {
   }
 
   /** The keys of a tree have other accounts above them than before. */
-  recomputePaths(tree: Tree): void {
+  recomputePaths(tree: CachedTree): void {
     for (const state of this.#states.values()) {
       const { accountId } = state.key;
       if (state.path?.tree === tree && accountId !== null) state.path = pathOf(tree, accountId);
     }
   }
 
-  #stateFrom(totals: KeyTotals, keyId: string, path: Path | null, unpersisted: readonly Hold[]): KeyState {
-    const holds = [...this.sql.holdsOfKey.all(keyId).map(readHold), ...unpersisted];
+  #stateFrom(totals: KeyTotals, keyId: string, path: Path<CachedNode> | null, unpersisted: readonly Hold[]): CachedKey {
+    const holds = [...this.sql.holdsOfKey.all(keyId).map((row) => readHold(row, totals.key.mode)), ...unpersisted];
     if (unpersisted.length > 0) holds.sort((a, b) => a.heldAtMs - b.heldAtMs);
     return {
       ...totals,
@@ -117,28 +122,118 @@ export class KeyCache {
   }
 
   /** The totals of the key are about to change. */
-  markDirty(state: KeyState): void {
+  markDirty(state: CachedKey): void {
     if (state.dirty) return;
     state.dirty = true;
     this.#dirty.push(state);
   }
 
-  /** Input or output of a request of this key, at every level that limits tokens per minute. */
-  countTokens({ key }: KeyState, nodes: readonly AccountNode[], tokens: number): void {
-    if (key.tpmLimit !== null) this.rates.takeTokens(key.id, tokens, this.steadyMs);
-    for (const { account } of nodes) {
-      if (account.tpmLimit !== null) this.rates.takeTokens(account.id, tokens, this.steadyMs);
-    }
+  markNodeDirty(node: CachedNode): void {
+    this.trees.markDirty(node);
   }
 
-  /** A hold that only memory has is about to change. */
-  snapshot(hold: Hold): void {
+  isLiving(owner: string): boolean {
+    return this.owners.has(owner);
+  }
+
+  *holdsOf(holder: CachedKey | CachedTree): Generator<Hold> {
+    if (!('holding' in holder)) yield* holder.holds.values();
+    else for (const { holds } of holder.holding.values()) yield* holds.values();
+  }
+
+  endOf(state: CachedKey, holdId: string): HoldEnd | null {
+    return holdId > state.newestEnded ? null : endOf(this.sql, state.key.id, holdId);
+  }
+
+  claimOf(keyId: string, name: string): Claim | null {
+    return claimOf(this.sql, keyId, name);
+  }
+
+  holdPlaced(state: CachedKey, hold: Hold, inMemory: boolean): void {
+    (state.path?.tree as CachedTree | undefined)?.holding.set(state.key.id, state);
+    if (!inMemory) this.persist(state, hold);
+  }
+
+  /** One that only memory has must be restored by a rollback. */
+  holdChanges(hold: Hold): void {
     if (hold.persisted) return;
-    const { amount, tokens, waiting, markNumber, markCharge, markDetail } = hold;
-    this.#snapshots.push({ hold, amount, tokens, waiting, markNumber, markCharge, markDetail });
+    const { amount, tokens, waiting, mark } = hold;
+    this.#snapshots.push({ hold, amount, tokens, waiting, mark });
   }
 
-  persist(state: KeyState, hold: Hold): void {
+  holdExtended(state: CachedKey, hold: Hold, moreAmount: bigint, moreTokens: bigint): void {
+    if (!hold.persisted) return;
+    this.sql.extendHold.run(hold.amount, hold.tokens, hold.waiting ? 1 : 0, hold.keyId, hold.id);
+    this.#reservePersisted(state, nodesOf(state, hold), moreAmount, moreTokens, 0);
+  }
+
+  holdMarked(state: CachedKey, hold: Hold): void {
+    if (!hold.persisted) this.persist(state, hold);
+    else if (hold.mark !== null) this.sql.markHold.run(hold.mark.charge, markText(hold.mark), hold.keyId, hold.id);
+  }
+
+  holdReleased(state: CachedKey, hold: Hold): void {
+    if (hold.persisted) {
+      this.sql.deleteHold.run(hold.keyId, hold.id);
+      this.#reservePersisted(state, nodesOf(state, hold), -hold.amount, -hold.tokens, -1);
+    }
+    if (state.liveHolds === 0) (state.path?.tree as CachedTree | undefined)?.holding.delete(state.key.id);
+    this.#ended(state, hold.id);
+  }
+
+  #ended(state: CachedKey, holdId: string): void {
+    if (holdId > state.newestEnded) state.newestEnded = holdId;
+  }
+
+  addCharge(charge: Charge): void {
+    addCharge(this.sql, charge.state.path?.tree.rootId ?? null, charge);
+  }
+
+  addVoided(state: CachedKey, holdId: string, held: bigint): void {
+    this.sql.addVoided.run(state.key.id, holdId, held, this.nowMs);
+    this.#ended(state, holdId);
+  }
+
+  addClaim(keyId: string, name: string, fingerprint: string, holdId: string): void {
+    this.sql.addClaim.run(keyId, name, fingerprint, holdId);
+  }
+
+  endClaim(keyId: string, name: string, state: ClaimState, reply: StoredReply | null): void {
+    const { status = null, contentType = null, body = null } = reply ?? {};
+    this.sql.endClaim.run(state, this.nowMs, status, contentType, body, keyId, name);
+  }
+
+  deleteClaim(keyId: string, name: string): void {
+    this.sql.deleteClaim.run(keyId, name);
+  }
+
+  keepResponse(keyId: string, kept: KeptResponse): void {
+    keepResponse(this.sql.cold, keyId, kept, this.nowMs);
+  }
+
+  savePromotion(payerId: string, { id, remaining }: Promotion): void {
+    this.sql.cold('UPDATE promotions SET remaining = ? WHERE node_id = ? AND id = ?').run(remaining, payerId, id);
+  }
+
+  savePromoMs(payer: Payer): void {
+    const [table, key] = 'account' in payer ? ['tree_accounts', 'id'] : ['accounts', 'key_id'];
+    this.sql.cold(`UPDATE ${table} SET promo_ms = ? WHERE ${key} = ?`).run(payer.promoMs, idOf(payer));
+  }
+
+  addPromotionCharge(payerId: string, promotionId: string, hold: Hold, amount: bigint): void {
+    addPromotionCharge(this.sql, payerId, promotionId, hold, amount);
+  }
+
+  addExpired(payerId: string, promotionId: string, amount: bigint): void {
+    addExpired(this.sql, payerId, promotionId, amount, this.nowMs);
+  }
+
+  /** After promotional credit was added or has moved. */
+  readPromotions(payer: Payer): void {
+    keepRest(this, payer, readPromotions(this.sql.cold, idOf(payer)) ?? []);
+  }
+
+  persist(state: CachedKey, hold: Hold): void {
     // Whether or not that succeeds: a rollback takes a new hold away, and makes another what it was.
     hold.persisted = true;
     this.sql.addHold.run(
@@ -149,20 +244,20 @@ export class KeyCache {
       hold.heldAtMs,
       hold.expiresAtMs,
       hold.claimName,
-      hold.markCharge,
-      hold.markDetail,
+      hold.mark?.charge ?? null,
+      hold.mark === null ? null : markText(hold.mark),
       hold.waiting ? 1 : 0,
       hold.tokens,
       hold.path === null ? null : (state.path?.tree.rootId ?? null),
       hold.path,
     );
-    this.reservePersisted(state, nodesOf(state, hold), hold.amount, hold.tokens, 1);
+    this.#reservePersisted(state, nodesOf(state, hold), hold.amount, hold.tokens, 1);
   }
 
   /** What the file has of a hold changes on its path. */
-  reservePersisted(
-    state: KeyState,
-    nodes: readonly AccountNode[],
+  #reservePersisted(
+    state: CachedKey,
+    nodes: readonly CachedNode[],
     amount: bigint,
     tokens: bigint,
     holds: 0 | 1 | -1,
@@ -184,7 +279,7 @@ export class KeyCache {
     for (const state of this.#states.values()) {
       for (const hold of state.holds.values()) {
         if (hold.persisted) continue;
-        this.snapshot(hold);
+        this.holdChanges(hold);
         this.persist(state, hold);
       }
     }

@@ -1,13 +1,22 @@
 /** What runs in the background: holds of dead owners are ended, and rows that are no longer needed are removed. */
-import { totalTokens } from '../../core/usage.ts';
 import { text } from '../../storage/columns.ts';
+import { expireOf } from '../engine/promotions.ts';
+import { recoverHold } from '../engine/recover.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
-import type { Mark, MarkedCall, UsageRecord } from '../port.ts';
-
-import { charge, voidHold } from './hold.ts';
-import type { Hold, KeyCache, KeyState } from './key-cache.ts';
-import { expireAll } from './promotions.ts';
+import type { KeyCache } from './key-cache.ts';
 import { pruneResponses } from './responses.ts';
+
+/** Promotional credit of everybody that is due: what the file says then is true now. */
+export function expireAll(keys: KeyCache): void {
+  const due = keys.sql
+    .cold('SELECT DISTINCT node_id FROM promotions WHERE remaining > 0 AND expires_at_ms <= ?')
+    .all(keys.nowMs);
+  for (const row of due) {
+    const payerId = text(row, 'node_id');
+    const payer = keys.get(payerId) ?? keys.tree(payerId);
+    if (payer !== undefined) expireOf(keys, payer);
+  }
+}
 
 /**
  * Declares owners dead whose lease is over, then ends holds that have no living owner or are past their expiry: what
@@ -32,53 +41,6 @@ export function recover(keys: KeyCache, limit: number): Recovered {
     if (recoverHold(keys, state, hold)) charged++;
   }
   return { charged, voided: found.length - charged, more: found.length === limit };
-}
-
-/** Whether it was charged. */
-function recoverHold(keys: KeyCache, state: KeyState, hold: Hold): boolean {
-  if (hold.markCharge === null) {
-    voidHold(keys, state, hold);
-    return false;
-  }
-  const usage = recoveredUsage(state, hold, hold.markCharge);
-  charge(keys, state, hold, {
-    keyId: hold.keyId,
-    holdId: hold.id,
-    charge: hold.markCharge,
-    chargeTokens: BigInt(totalTokens(usage.tokens)),
-    usage,
-    reply: null,
-    noReplyReason: 'charged_incomplete',
-    flag: 'recovered',
-  });
-  return true;
-}
-
-function recoveredUsage(state: KeyState, hold: Hold, marked: bigint): UsageRecord {
-  // Written by `mark`, with amounts as text.
-  const { tokens, call, durationMs } = JSON.parse(hold.markDetail ?? '') as Pick<Mark, 'tokens'> & {
-    call:
-      | (Omit<MarkedCall, 'costNanos' | 'providerCostNanos'> & { costNanos: string; providerCostNanos: string })
-      | null;
-    /** Absent in marks of 0.1. */
-    durationMs?: number;
-  };
-  return {
-    requestId: call?.requestId ?? hold.id,
-    model: call?.model ?? '',
-    provider: call?.provider ?? '',
-    format: call?.format ?? '',
-    streamed: call?.streamed ?? false,
-    outcome: 'broken',
-    source: 'counted',
-    tokens,
-    costNanos: call ? BigInt(call.costNanos) : state.key.mode === 'credit' ? marked : 0n,
-    providerCostNanos: BigInt(call?.providerCostNanos ?? '0'),
-    attempts: call?.attempts ?? 1,
-    firstByteMs: call?.firstByteMs ?? null,
-    // Until it was known to run, not until it was found; its arrival, from which the first byte counts, was before the hold.
-    durationMs: Math.max(durationMs ?? 0, call?.firstByteMs ?? 0),
-  };
 }
 
 /** Rows are old in the order in which they were written, so only the first ones need a look. */

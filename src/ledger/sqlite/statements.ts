@@ -82,7 +82,7 @@ export function prepareStatements(database: DatabaseSync) {
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
     entry: charges.select(
-      `SELECT amount, held, held_tokens, at_ms, coalesce(path, '') AS path FROM entries WHERE key_id = ? AND kind = ? AND id = ?`,
+      `SELECT amount, held, held_tokens, path FROM entries WHERE key_id = ? AND kind = ? AND id = ?`,
     ),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
     addUnknownVoided: prepare(`

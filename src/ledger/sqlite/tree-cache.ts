@@ -1,22 +1,44 @@
-/**
- * Trees of accounts in memory: each is loaded with its root and dropped with it. The sums count every hold below; the file's
- * sums only those that it has.
- */
+/** Keys and trees of accounts in memory. A tree is loaded with its root and dropped with it. */
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import { text } from '../../storage/columns.ts';
+import type { AccountNode, Hold, KeyState, Tree } from '../engine/key-state.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
-import { type NodeTotals, pathFrom } from '../rules/tree.ts';
-import { type AccountNode, type Hold, type KeyState, type Path, readPromotions, type Tree } from './key-state.ts';
+import type { NodeTotals } from '../rules/tree.ts';
 import type { RateWindow } from './rate-window.ts';
+import { readPromotions } from './rows.ts';
 import type { Statements } from './statements.ts';
 
-export type { AccountNode, Path, Tree } from './key-state.ts';
+/** The sums count every hold; the file's only those that it has. */
+export interface CachedNode extends AccountNode {
+  persistedReserved: bigint;
+  persistedReservedTokens: bigint;
+  persistedHolds: number;
+  readonly window: RateWindow;
+  dirty: boolean;
+}
+
+export interface CachedTree extends Tree<CachedNode> {
+  /** The keys that hold something, by their ids. */
+  readonly holding: CompactingMap<string, CachedKey>;
+}
+
+/** As `CachedNode`. */
+export interface CachedKey extends KeyState<CachedNode> {
+  /** All live ones by id, in the order of their admission. */
+  readonly holds: CompactingMap<string, Hold>;
+  persistedReserved: bigint;
+  persistedHolds: number;
+  readonly window: RateWindow;
+  /** The greatest id of a hold that has ended. Ids begin with the time, so that a new hold's is almost always greater. */
+  newestEnded: string;
+  dirty: boolean;
+}
 
 export class TreeCache {
   readonly #sql: Statements;
   readonly #windowOf: (id: string) => RateWindow;
-  readonly #trees = new Map<string, Tree>();
-  readonly #dirty: AccountNode[] = [];
+  readonly #trees = new Map<string, CachedTree>();
+  readonly #dirty: CachedNode[] = [];
 
   constructor(sql: Statements, windowOf: (id: string) => RateWindow) {
     this.#sql = sql;
@@ -24,13 +46,13 @@ export class TreeCache {
   }
 
   /** The account's tree, if there is such an account. `onLoad` brings the keys that hold something below a tree just loaded. */
-  treeOf(accountId: string, onLoad: (tree: Tree) => void): Tree | undefined {
+  treeOf(accountId: string, onLoad: (tree: CachedTree) => void): CachedTree | undefined {
     const row = this.#sql.rootOfAccount.get(accountId);
     if (row === undefined) return undefined;
     const rootId = text(row, 'root_id');
     const known = this.#trees.get(rootId);
     if (known !== undefined) return known;
-    const tree: Tree = { rootId, nodes: new Map(), holding: new CompactingMap() };
+    const tree: CachedTree = { rootId, nodes: new Map(), holding: new CompactingMap() };
     for (const each of this.#sql.cold('SELECT * FROM tree_accounts WHERE root_id = ?').all(rootId)) {
       this.put(tree, nodeFrom(each));
     }
@@ -40,7 +62,7 @@ export class TreeCache {
   }
 
   /** A new account, as the file has it. */
-  put(tree: Tree, totals: NodeTotals): void {
+  put(tree: CachedTree, totals: NodeTotals): void {
     tree.nodes.set(totals.account.id, {
       ...totals,
       persistedReserved: totals.reserved,
@@ -52,7 +74,7 @@ export class TreeCache {
     });
   }
 
-  markDirty(node: AccountNode): void {
+  markDirty(node: CachedNode): void {
     if (node.dirty) return;
     node.dirty = true;
     this.#dirty.push(node);
@@ -86,34 +108,4 @@ export class TreeCache {
     this.#trees.clear();
     this.#dirty.length = 0;
   }
-}
-
-export function rootOf(tree: Tree): AccountNode {
-  const root = tree.nodes.get(tree.rootId);
-  if (root === undefined) throw new Error(`the tree of ${tree.rootId} has no root`);
-  return root;
-}
-
-export function pathOf(tree: Tree, accountId: string): Path {
-  const nodes = pathFrom(tree.nodes, accountId);
-  return { tree, nodes, root: rootOf(tree), text: JSON.stringify(nodes.map(({ account }) => account.id)) };
-}
-
-const NO_NODES: readonly AccountNode[] = [];
-
-/** The accounts that a new hold of the key is admitted on; none for a key without an account. */
-export function nodesAbove({ path }: KeyState): readonly AccountNode[] {
-  return path === null ? NO_NODES : path.nodes;
-}
-
-/** The accounts that a hold was admitted on. */
-export function nodesOf(state: KeyState, hold: Hold): readonly AccountNode[] {
-  const { path } = state;
-  if (path === null || hold.path === null) return NO_NODES;
-  if (path.text === hold.path) return path.nodes;
-  return (JSON.parse(hold.path) as string[]).map((id) => {
-    const node = path.tree.nodes.get(id);
-    if (node === undefined) throw new Error(`account ${id} of hold ${hold.id} is not in its tree`);
-    return node;
-  });
 }

@@ -65,7 +65,7 @@ const ADD_FACTS = `
 
 const TAKE = `
   WITH taken AS (
-    DELETE FROM gateway.unrolled WHERE (key_id, hold_id) IN (SELECT key_id, hold_id FROM gateway.unrolled LIMIT $1)
+    DELETE FROM gateway.unrolled WHERE ctid = ANY (ARRAY(SELECT ctid FROM gateway.unrolled LIMIT $1))
     RETURNING key_id, hold_id, at_ms
   ), facts AS MATERIALIZED (${chargeFacts('taken')}), ${ADD_FACTS}
   SELECT count(*) AS charges FROM taken`;
@@ -91,7 +91,7 @@ export function rollUp(connection: Connection, limit: number): Promise<RolledUp>
     if (lock?.taken !== true) return { charges: 0, more: false };
     // Rows are looked up by their keys, whatever the statistics say.
     await query('SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
-    const charges = await countOf(query, TAKE, [limit]);
+    const charges = await countOf(query, TAKE, [limit], 'roll-up');
     if (charges > 0) return { charges, more: charges === limit };
     const [at] = await query('SELECT key_id, at_ms, hold_id FROM gateway.usage_history');
     if (at === undefined) return { charges: 0, more: false };
@@ -100,7 +100,7 @@ export function rollUp(connection: Connection, limit: number): Promise<RolledUp>
   });
 }
 
-async function countOf(query: Query, sql: string, values: readonly unknown[]): Promise<number> {
-  const [row] = await query(sql, values);
+async function countOf(query: Query, sql: string, values: readonly unknown[], name?: string): Promise<number> {
+  const [row] = await query(sql, values, name);
   return row === undefined ? 0 : integer(row, 'charges');
 }

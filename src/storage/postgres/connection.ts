@@ -10,6 +10,8 @@ import { StoreError } from '../errors.ts';
 import { leavesConnection } from './error-mapping.ts';
 
 export type Query = (text: string, values?: readonly unknown[], name?: string) => Promise<readonly Row[]>;
+/** As `Query`, for what nobody needs the answer of: it is waited for with the commit. */
+export type Send = (text: string, values?: readonly unknown[], name?: string) => void;
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -18,6 +20,8 @@ export interface ConnectionOptions {
   readonly lockTimeoutMs: number;
   /** What the server shows of it. */
   readonly name?: string;
+  /** Rows are looked up by their keys alone: in the order of an index, whatever the statistics of a table say. */
+  readonly looksUp?: boolean;
   /** For what is no money: a commit is not waited for. */
   readonly commitsLate?: boolean;
   /** It is closed when nobody has used it for so long; the next query opens another. Only where one query runs at a time. */
@@ -33,6 +37,15 @@ interface Opened {
 const ANSWER_MARGIN_MS = 3_000;
 /** An acknowledged commit must survive a crash of the server, whatever its default says. */
 const SAFE_COMMITS = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+/** The tables may have been empty when a plan was made, which is then kept. */
+const LOOK_UPS = `
+  SET plan_cache_mode = force_generic_plan;
+  SET enable_seqscan = off;
+  SET enable_bitmapscan = off;
+  SET enable_hashjoin = off;
+  SET enable_mergejoin = off;
+  SET enable_material = off;
+  SET enable_memoize = off;`;
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 2_000;
 
@@ -42,7 +55,8 @@ export class Connection {
   #opened: Opened | null = null;
   /** Of the connection that is made, or was made last. */
   #socket: Socket | null = null;
-  #transactions: Promise<unknown> = Promise.resolve();
+  /** Until then the connection is taken: by a transaction, or by a query that has not been sent. */
+  #turn: Promise<unknown> = Promise.resolve();
   #failures = 0;
   #retryAtMs = 0;
   #idle: NodeJS.Timeout | undefined;
@@ -57,34 +71,57 @@ export class Connection {
     await this.#open();
   }
 
-  /** Fails with the driver's own error. A statement with a `name` is prepared once per connection. */
+  /**
+   * Fails with the driver's own error. A statement with a `name` is prepared once per connection. It goes after the transaction
+   * that is running, and what comes later goes after it.
+   */
   async query(text: string, values: readonly unknown[] = [], name?: string): Promise<readonly Row[]> {
-    const opened = this.#opened ?? (await this.#openInTime());
-    return this.#run(opened, text, values, name);
+    const sent = this.#turn.then(async () => {
+      const opened = this.#opened ?? (await this.#openInTime());
+      return { answer: this.#run(opened, text, values, name) };
+    });
+    this.#turn = sent.catch(() => undefined);
+    const { answer } = await sent;
+    return answer;
   }
 
-  /** One at a time on this connection. Undone when `work` fails. `limitMs`: for each answer; null: however long it takes. */
-  transaction<T>(mode: string, work: (query: Query) => Promise<T>, limitMs: number | null = this.#limitMs): Promise<T> {
-    const run = this.#transactions.then(async () => {
+  /**
+   * One at a time on this connection. Undone when `work` fails. BEGIN travels with the first queries of `work`, and COMMIT with
+   * what it only sends. `limitMs`: for each answer; null: however long it takes.
+   */
+  transaction<T>(
+    mode: string,
+    work: (query: Query, send: Send) => Promise<T>,
+    limitMs: number | null = this.#limitMs,
+  ): Promise<T> {
+    const run = this.#turn.then(async () => {
       const opened = this.#opened ?? (await this.#openInTime());
       const query: Query = (text, values = [], name) => this.#run(opened, text, values, name, limitMs);
-      await query(`BEGIN ${mode}`);
+      const sent: Promise<unknown>[] = [];
+      const send: Send = (text, values, name) => {
+        const answer = query(text, values, name);
+        // Whoever waits for the commit hears of it.
+        answer.catch(() => undefined);
+        sent.push(answer);
+      };
+      send(`BEGIN ${mode}`);
       try {
-        const value = await work(query);
-        await query('COMMIT');
+        const value = await work(query, send);
+        send('COMMIT');
+        await Promise.all(sent);
         return value;
       } catch (error) {
         if (this.#opened === opened) await query('ROLLBACK');
         throw error;
       }
     });
-    this.#transactions = run.catch(() => undefined);
+    this.#turn = run.catch(() => undefined);
     return run;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#transactions;
+    await this.#turn;
     clearTimeout(this.#idle);
     const opened = this.#opened;
     this.#opened = null;
@@ -123,6 +160,9 @@ export class Connection {
     };
     const timer = limitMs === null ? undefined : setTimeout(giveUp, limitMs);
     clearTimeout(this.#idle);
+    // What is asked in one turn of the event loop travels together.
+    opened.socket.cork();
+    process.nextTick(() => opened.socket.uncork());
     try {
       const config: QueryConfig = { text, values: [...values] };
       if (name !== undefined) config.name = name;
@@ -182,6 +222,7 @@ export class Connection {
       connectionTimeoutMillis: connectTimeoutMs(this.#options.url) ?? 0,
       keepAlive: true,
       stream: () => socket,
+      pipeline: true,
     });
     const opened: Opened = { client, socket };
     client.on('error', () => this.#giveUp(opened));
@@ -201,12 +242,13 @@ export class Connection {
   }
 
   #settings(): string {
-    const { statementTimeoutMs, lockTimeoutMs, commitsLate = false } = this.#options;
+    const { statementTimeoutMs, lockTimeoutMs, looksUp = false, commitsLate = false } = this.#options;
     return `
       SET statement_timeout = ${statementTimeoutMs};
       SET lock_timeout = ${lockTimeoutMs};
       SET idle_in_transaction_session_timeout = ${statementTimeoutMs};
       SET jit = off;
+      ${looksUp ? LOOK_UPS : ''}
       ${commitsLate ? 'SET synchronous_commit = off' : SAFE_COMMITS}`;
   }
 

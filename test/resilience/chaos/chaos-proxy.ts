@@ -12,6 +12,7 @@ export class ChaosProxy {
   readonly #targetPort: number;
   readonly #pairs = new Set<Pair>();
   #loseAnswers = 0;
+  #commitsOnly = false;
   #whenLost: () => void = () => {};
   #refuse = false;
   #joined = 0;
@@ -61,6 +62,16 @@ export class ChaosProxy {
    * when the last one was.
    */
   loseAnswers(count: number): Promise<void> {
+    return this.#lose(count, false);
+  }
+
+  /** The same with answers that tell of a commit, and no others. */
+  loseCommits(count: number): Promise<void> {
+    return this.#lose(count, true);
+  }
+
+  #lose(count: number, commits: boolean): Promise<void> {
+    this.#commitsOnly = commits;
     this.#loseAnswers = count;
     return new Promise((resolve) => {
       this.#whenLost = resolve;
@@ -90,7 +101,7 @@ export class ChaosProxy {
     far.on('data', (chunk) => {
       answers += 1;
       // The first ones belong to the greeting: losing them loses no answer to a request.
-      if (this.#loseAnswers > 0 && answers > 5) {
+      if (this.#loseAnswers > 0 && answers > 5 && (!this.#commitsOnly || chunk.includes('COMMIT\0'))) {
         this.#loseAnswers -= 1;
         reset(near);
         reset(far);

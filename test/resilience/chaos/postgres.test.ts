@@ -156,11 +156,10 @@ describe('gateways on one PostgreSQL', () => {
         assert.equal(await ask('before'), 200);
         const stopped = async (name: string): Promise<number> => {
           let pid = 0;
-          // What its connection did last may have been the recovery, until the lease is renewed.
           await until(async () => {
             const [hot] = await server.query(
               'postgres',
-              `SELECT pid FROM pg_stat_activity WHERE datname = '${own}' AND query LIKE 'SELECT gateway.apply_batch%'
+              `SELECT pid FROM pg_stat_activity WHERE datname = '${own}' AND application_name = 'model-gateway requests'
                 ORDER BY backend_start DESC`,
             );
             pid = Number(hot?.pid ?? 0);

@@ -1,6 +1,9 @@
 -- The functions of the ledger that have changed since their first migration, each as it is now and nowhere else. They are
 -- created anew whenever a migration was applied: whoever changes one of them adds a migration, which may be nothing but a
 -- comment. A database of an earlier release keeps the former functions that have other arguments; nothing calls them.
+--
+-- What requests wait for is decided by the gateway now (src/ledger/engine). `apply_batch`, `apply_tree`, `recover_holds` and what
+-- only they call are for replicas of 0.2 that run beside this release, and leave with the next one.
 
 -- An account as the gateway reads it; amounts as text, because JSON numbers are not exact.
 CREATE OR REPLACE FUNCTION gateway.account_json(a gateway.accounts) RETURNS text LANGUAGE sql STABLE AS $$

@@ -54,7 +54,7 @@ describe('a failing connection', () => {
     for (const work of [() => ledger.admit(request), () => ledger.settle(settlement)]) {
       // The proxy spares the first answers of a connection, which belong to its opening.
       for (let i = 0; i < 6; i++) await insist(() => ledger.ping());
-      const lost = proxy.loseAnswers(1);
+      const lost = proxy.loseCommits(1);
       await assert.rejects(work(), StoreError);
       await lost;
     }
@@ -72,7 +72,7 @@ describe('a failing connection', () => {
 
   test('[F5] a purchase whose connection was cut is booked once when it is sent again', async (t) => {
     const { proxy, ledger, key } = await behindProxy(t);
-    const lost = proxy.loseAnswers(1);
+    const lost = proxy.loseCommits(1);
     await assert.rejects(ledger.addCredit(key.id, 'order-1', 7n, null), StoreError);
     await lost;
     const added = await insist(() => ledger.addCredit(key.id, 'order-1', 7n, null));
@@ -125,7 +125,7 @@ describe('a failing connection', () => {
     await insist(() => ledger.register());
     const [hot] = await server.query(
       'postgres',
-      `SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND query LIKE '%apply_batch%'
+      `SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND application_name = 'model-gateway requests'
         ORDER BY backend_start DESC`,
     );
     const pid = Number(hot?.pid);

@@ -11,8 +11,8 @@ import {
   smaller,
   untilRenewedMs,
 } from '../rules/levels.ts';
-import type { Hold, KeyState } from './key-cache.ts';
-import { type AccountNode, nodesAbove, nodesOf } from './tree-cache.ts';
+import { type AccountNode, type Hold, type KeyState, nodesAbove } from './key-state.ts';
+import type { WorkingSet } from './working-set.ts';
 
 type BalanceDecision =
   | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
@@ -23,7 +23,8 @@ type BalanceDecision =
 const RETRY_MS_MIN = 1_000;
 
 /** The periods of the key and of its accounts must have been rolled over to `nowMs`. */
-export function decideHold(state: KeyState, hold: HoldRequest, nowMs: number): BalanceDecision {
+export function decideHold(keys: WorkingSet, state: KeyState, hold: HoldRequest): BalanceDecision {
+  const { nowMs } = keys;
   const { amount, amountMin, room = 0 } = hold;
   const inTokens = state.key.mode === 'token_budget';
   const tokens = inTokens ? amount : (hold.tokens ?? 0n);
@@ -38,7 +39,7 @@ export function decideHold(state: KeyState, hold: HoldRequest, nowMs: number): B
     case 'insufficient':
       return { kind, available: by.available, ...level };
     case 'temporarily_held':
-      return { kind, retryAfterMs: untilFreeMs(state, by, nowMs), ...level };
+      return { kind, retryAfterMs: untilFreeMs(keys, state, by), ...level };
     case 'limit_reached':
       return { kind, retryAfterMs: untilRenewedMs(by, levelTimeMs(state, by, nowMs), nowMs), ...level };
   }
@@ -51,7 +52,7 @@ function levelTimeMs(state: KeyState, { node, unit }: Level, nowMs: number): num
 }
 
 /** Whether a live hold can be raised: at every level, or not at all. */
-export function decideExtension(state: KeyState, hold: Hold, request: ExtendRequest): ExtendOutcome {
+export function decideExtension(keys: WorkingSet, state: KeyState, hold: Hold, request: ExtendRequest): ExtendOutcome {
   const { amount, amountMin = amount } = request;
   const credit = state.key.mode === 'credit';
   const tokens = credit ? (request.tokens ?? 0n) : amount;
@@ -70,25 +71,25 @@ export function decideExtension(state: KeyState, hold: Hold, request: ExtendRequ
     case 'insufficient':
       return decision;
     case 'held':
-      return { kind: mustYield(holdsAt(state, decision.by), hold) ? 'insufficient' : 'temporarily_held' };
+      return { kind: mustYield(holdsAt(keys, state, decision.by), hold) ? 'insufficient' : 'temporarily_held' };
   }
 }
 
 /** The holds that a level of the key's path counts; those of the key itself in the order of their admission. */
-function* holdsAt(state: KeyState, { node }: Level<AccountNode>): Generator<Hold> {
+function* holdsAt(keys: WorkingSet, state: KeyState, { node }: Level<AccountNode>): Generator<Hold> {
   if (node === null || state.path === null) {
-    yield* state.holds.values();
+    yield* keys.holdsOf(state);
     return;
   }
-  for (const other of state.path.tree.holding.values()) {
-    for (const hold of other.holds.values()) if (nodesOf(other, hold).includes(node)) yield hold;
-  }
+  const id = JSON.stringify(node.account.id);
+  for (const hold of keys.holdsOf(state.path.tree)) if (hold.path?.includes(id)) yield hold;
 }
 
 /** When the oldest hold of the level is likely to end, by how long its holds lived so far. */
-function untilFreeMs(state: KeyState, level: Level<AccountNode>, nowMs: number): number {
+function untilFreeMs(keys: WorkingSet, state: KeyState, level: Level<AccountNode>): number {
+  const { nowMs } = keys;
   let oldestAtMs = nowMs;
-  for (const { heldAtMs } of holdsAt(state, level)) {
+  for (const { heldAtMs } of holdsAt(keys, state, level)) {
     oldestAtMs = Math.min(oldestAtMs, heldAtMs);
     if (level.node === null) break;
   }

@@ -1,6 +1,6 @@
 /** The life of a hold after its admission: extended, marked, and ended exactly once. */
 import { inputTokens } from '../../core/usage.ts';
-import { amount } from '../../storage/columns.ts';
+import { Refusal } from '../../storage/errors.ts';
 import type {
   ExtendOutcome,
   ExtendRequest,
@@ -10,70 +10,61 @@ import type {
   UsageRecord,
   VoidOutcome,
 } from '../port.ts';
+import { countTokens } from './admit.ts';
 import { decideExtension } from './balance.ts';
 import { endClaim } from './claim.ts';
-import type { KeyCache } from './key-cache.ts';
-import { bookCharge, type Hold, type KeyState, reserve, rollOverAll, saturate } from './key-state.ts';
+import { bookCharge, type Hold, type KeyState, nodesOf, reserve, rollOverAll, saturate } from './key-state.ts';
 import { expirePromotions, spendPromotions } from './promotions.ts';
-import { keepResponse } from './responses.ts';
-import { nodesOf } from './tree-cache.ts';
+import type { WorkingSet } from './working-set.ts';
 
 /** How much one more hold moves the running average of how long holds live: an eighth. */
 const AVERAGE_WEIGHT = 8;
 
-export function extend(keys: KeyCache, request: ExtendRequest): ExtendOutcome {
+export function extend(keys: WorkingSet, request: ExtendRequest): ExtendOutcome {
   const { keyId, holdId } = request;
   const state = keys.get(keyId);
   const hold = state?.holds.get(holdId);
   if (state === undefined || hold === undefined) return { kind: 'ended' };
   rollOverAll(state, keys.nowMs);
   expirePromotions(keys, state);
-  const decision = decideExtension(state, hold, request);
+  const decision = decideExtension(keys, state, hold, request);
   const waiting = decision.kind === 'temporarily_held';
   const amount = decision.kind === 'extended' ? decision.held : hold.amount;
   const tokens = decision.kind === 'extended' ? (decision.heldTokens ?? hold.tokens) : hold.tokens;
   if (amount === hold.amount && tokens === hold.tokens && waiting === hold.waiting) return decision;
-  keys.snapshot(hold);
+  keys.holdChanges(hold);
   const nodes = nodesOf(state, hold);
   const moreAmount = amount - hold.amount;
   const moreTokens = tokens - hold.tokens;
-  if (hold.persisted) {
-    keys.sql.extendHold.run(amount, tokens, waiting ? 1 : 0, keyId, holdId);
-    keys.reservePersisted(state, nodes, moreAmount, moreTokens, 0);
-  }
   reserve(state, nodes, moreAmount, moreTokens, 0);
   hold.amount = amount;
   hold.tokens = tokens;
   hold.waiting = waiting;
+  keys.holdExtended(state, hold, moreAmount, moreTokens);
   return decision;
 }
 
 /** A mark for a hold that has ended no longer counts, and neither does one that arrives after a newer one. */
-export function mark(keys: KeyCache, number: number, marks: readonly Mark[]): null {
+export function mark(keys: WorkingSet, number: number, marks: readonly Mark[]): null {
+  for (const { charge } of marks) if (charge < 0n) throw new Refusal(`a mark of ${charge} is out of range`);
   for (const { keyId, holdId, charge, tokens, call } of marks) {
-    if (charge < 0n) throw new RangeError(`a mark of ${charge} is out of range`);
     const state = keys.get(keyId);
     const hold = state?.holds.get(holdId);
-    if (state === undefined || hold === undefined || number < hold.markNumber) continue;
-    keys.snapshot(hold);
-    const clamped = charge > hold.amount;
-    hold.markNumber = number;
-    hold.markCharge = clamped ? hold.amount : charge;
+    if (state === undefined || hold === undefined || number < (hold.mark?.number ?? 0)) continue;
+    keys.holdChanges(hold);
+    const clamped = charge > hold.amount ? hold.amount : charge;
     const durationMs = livedMsOf(keys, hold);
-    hold.markDetail = JSON.stringify({ number, tokens, call: call ?? null, durationMs }, (_, value: unknown) =>
-      typeof value === 'bigint' ? value.toString() : value,
-    );
-    if (hold.persisted) keys.sql.markHold.run(hold.markCharge, hold.markDetail, keyId, holdId);
-    else keys.persist(state, hold);
+    hold.mark = { number, charge: clamped, tokens, call: call ?? null, durationMs };
+    keys.holdMarked(state, hold);
   }
   return null;
 }
 
-export function settle(keys: KeyCache, request: SettleRequest): SettleOutcome {
+export function settle(keys: WorkingSet, request: SettleRequest): SettleOutcome {
   const { keyId, holdId } = request;
-  if (request.charge < 0n) throw new RangeError(`a charge of ${request.charge} is out of range`);
+  if (request.charge < 0n) throw new Refusal(`a charge of ${request.charge} is out of range`);
   checkOutput(request.outputTokens ?? 0);
-  if ((request.chargeTokens ?? 0n) < 0n) throw new RangeError(`${request.chargeTokens} tokens are out of range`);
+  if ((request.chargeTokens ?? 0n) < 0n) throw new Refusal(`${request.chargeTokens} tokens are out of range`);
   const state = keys.get(keyId);
   const hold = state?.holds.get(holdId);
   if (state === undefined || hold === undefined) return ended(keys, state, holdId);
@@ -81,17 +72,16 @@ export function settle(keys: KeyCache, request: SettleRequest): SettleOutcome {
 }
 
 function checkOutput(tokens: number): void {
-  if (!Number.isSafeInteger(tokens) || tokens < 0)
-    throw new RangeError(`an output of ${tokens} tokens is out of range`);
+  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new Refusal(`an output of ${tokens} tokens is out of range`);
 }
 
-export function voidHold(keys: KeyCache, state: KeyState, hold: Hold): void {
+export function voidHold(keys: WorkingSet, state: KeyState, hold: Hold): void {
   release(keys, state, hold);
-  keys.sql.addVoided.run(hold.keyId, hold.id, hold.amount, keys.nowMs);
-  if (hold.claimName !== null) keys.sql.deleteClaim.run(hold.keyId, hold.claimName);
+  keys.addVoided(state, hold.id, hold.amount);
+  if (hold.claimName !== null) keys.deleteClaim(hold.keyId, hold.claimName);
 }
 
-export function voidById(keys: KeyCache, keyId: string, holdId: string): VoidOutcome {
+export function voidById(keys: WorkingSet, keyId: string, holdId: string): VoidOutcome {
   const state = keys.get(keyId);
   const hold = state?.holds.get(holdId);
   if (state === undefined || hold === undefined) return ended(keys, state, holdId);
@@ -100,8 +90,8 @@ export function voidById(keys: KeyCache, keyId: string, holdId: string): VoidOut
 }
 
 /** Ends a live hold with a charge; returns what was charged. */
-export function charge(keys: KeyCache, state: KeyState, hold: Hold, request: SettleRequest): bigint {
-  const { sql, nowMs } = keys;
+export function charge(keys: WorkingSet, state: KeyState, hold: Hold, request: SettleRequest): bigint {
+  const { nowMs } = keys;
   const clamped = request.charge > hold.amount;
   const charged = clamped ? hold.amount : request.charge;
   const flag = clamped ? (request.flag === null ? 'clamped' : `${request.flag}, clamped`) : request.flag;
@@ -113,85 +103,39 @@ export function charge(keys: KeyCache, state: KeyState, hold: Hold, request: Set
   const nodes = nodesOf(state, hold);
   const atMs = bookCharge(state, nodes, charged, tokens, nowMs);
   spendPromotions(keys, state, hold, charged);
-  keys.countTokens(state, nodes, request.usage?.tokens.output ?? request.outputTokens ?? 0);
+  countTokens(keys, state, nodes, request.usage?.tokens.output ?? request.outputTokens ?? 0);
   const call = request.usage ?? request.call ?? null;
-  sql.charges.add([
-    hold.keyId,
-    'charge',
-    hold.id,
-    charged,
-    hold.amount,
-    atMs,
-    flag,
-    call?.model ?? null,
-    call?.provider ?? null,
-    call?.format ?? null,
-    state.key.mode === 'credit' ? charged : saturate(call?.costNanos ?? 0n),
-    saturate(call?.providerCostNanos ?? 0n),
-    tokens,
-    hold.tokens,
-    hold.path === null ? null : (state.path?.tree.rootId ?? null),
-    hold.path,
-  ]);
-  if (request.usage !== null) recordUsage(keys, state, hold, request.usage, atMs);
-  else sql.unrolled.add([hold.keyId, hold.id]);
+  const { usage } = request;
+  if (usage !== null) countUsage(state, usage);
+  keys.addCharge({ state, hold, amount: charged, tokens, atMs, flag, call, usage });
   if (hold.claimName !== null) endClaim(keys, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
-  if (request.kept) keepResponse(sql.cold, hold.keyId, request.kept, nowMs);
+  if (request.kept) keys.keepResponse(hold.keyId, request.kept);
   return charged;
 }
 
-function recordUsage(keys: KeyCache, state: KeyState, hold: Hold, usage: UsageRecord, atMs: number): void {
-  const { tokens } = usage;
+function countUsage(state: KeyState, { tokens }: UsageRecord): void {
   state.inputTokens = saturate(state.inputTokens + BigInt(inputTokens(tokens)));
   state.outputTokens = saturate(state.outputTokens + BigInt(tokens.output));
   state.requests++;
-  keys.sql.usage.add([
-    hold.keyId,
-    atMs,
-    hold.id,
-    usage.requestId,
-    usage.model,
-    usage.provider,
-    usage.format,
-    usage.streamed ? 1 : 0,
-    usage.outcome,
-    usage.source,
-    tokens.input,
-    tokens.cacheRead,
-    tokens.cacheWrite,
-    tokens.cacheWrite1h,
-    tokens.output,
-    tokens.reasoning,
-    saturate(usage.costNanos),
-    saturate(usage.providerCostNanos),
-    usage.attempts,
-    Math.round(usage.durationMs),
-    usage.firstByteMs === null ? null : Math.round(usage.firstByteMs),
-  ]);
 }
 
 /** Nothing is reserved for the hold any longer, at any level of its path. */
-function release(keys: KeyCache, state: KeyState, hold: Hold): void {
+function release(keys: WorkingSet, state: KeyState, hold: Hold): void {
   keys.markDirty(state);
-  keys.snapshot(hold);
+  keys.holdChanges(hold);
   const nodes = nodesOf(state, hold);
-  if (hold.persisted) {
-    keys.sql.deleteHold.run(hold.keyId, hold.id);
-    keys.reservePersisted(state, nodes, -hold.amount, -hold.tokens, -1);
-  }
   state.holds.delete(hold.id);
-  if (hold.id > state.newestEnded) state.newestEnded = hold.id;
   reserve(state, nodes, -hold.amount, -hold.tokens, -1);
   const livedMs = livedMsOf(keys, hold);
   state.holdMs = averaged(state.holdMs, livedMs);
   for (const node of nodes) {
-    keys.trees.markDirty(node);
+    keys.markNodeDirty(node);
     node.holdMs = averaged(node.holdMs, livedMs);
   }
-  if (state.liveHolds === 0) state.path?.tree.holding.delete(state.key.id);
+  keys.holdReleased(state, hold);
 }
 
-function livedMsOf({ steadyMs }: KeyCache, { steadyAtMs }: Hold): number {
+function livedMsOf({ steadyMs }: WorkingSet, { steadyAtMs }: Hold): number {
   return Math.max(0, steadyMs - steadyAtMs);
 }
 
@@ -204,16 +148,13 @@ function averaged(averageMs: number, livedMs: number): number {
  * and must find that it was given up.
  */
 function ended(
-  keys: KeyCache,
+  keys: WorkingSet,
   state: KeyState | undefined,
   holdId: string,
 ): { readonly kind: 'already_settled'; readonly charged: bigint } | { readonly kind: 'already_voided' } {
   if (state === undefined) return { kind: 'already_voided' };
-  const { sql, nowMs } = keys;
-  const keyId = state.key.id;
-  const entry = sql.entry.get(keyId, 'charge', holdId);
-  if (entry !== undefined) return { kind: 'already_settled', charged: amount(entry, 'amount') };
-  sql.addUnknownVoided.run(keyId, holdId, nowMs);
-  if (holdId > state.newestEnded) state.newestEnded = holdId;
+  const end = keys.endOf(state, holdId);
+  if (end?.kind === 'charged') return { kind: 'already_settled', charged: end.amount };
+  if (end === null) keys.addVoided(state, holdId, 0n);
   return { kind: 'already_voided' };
 }

@@ -1,16 +1,15 @@
 /** Admission: key state, key version, rate limits, claim and balance, decided together, first failure wins. */
 import { type KeyRecord, keyStatus } from '../../core/key.ts';
 import { AMOUNT_MAX } from '../../core/money.ts';
-import { amount, text } from '../../storage/columns.ts';
+import { Refusal } from '../../storage/errors.ts';
 import { type OwnerLost, RATE_WINDOW_MS } from '../operations.ts';
 import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port.ts';
 import { PARALLEL_RETRY_MS } from '../rules/limits.ts';
 import { decideHold } from './balance.ts';
 import { findRepeated } from './claim.ts';
-import type { KeyCache } from './key-cache.ts';
-import { type Hold, type KeyState, reserve, rollOverAll } from './key-state.ts';
+import { type AccountNode, type Hold, type KeyState, nodesAbove, reserve, rollOverAll } from './key-state.ts';
 import { expirePromotions, isDue } from './promotions.ts';
-import { nodesAbove } from './tree-cache.ts';
+import type { WorkingSet } from './working-set.ts';
 
 /**
  * With `inMemory`, nothing is written but a slot of the rate limit; only for a request without a claim.
@@ -18,7 +17,7 @@ import { nodesAbove } from './tree-cache.ts';
  * Saves 17 of 113 µs (W1, 1ac33ab); without it: a row and its place in a batch of `engine.apply` for every hold.
  */
 export function admit(
-  keys: KeyCache,
+  keys: WorkingSet,
   owner: string,
   request: AdmitRequest,
   inMemory = false,
@@ -39,10 +38,10 @@ export function admit(
   for (const { account } of nodesAbove(state)) {
     if (account.status !== 'active') return { kind: 'account_refused', status: account.status };
   }
-  if (hold !== null && !keys.owners.has(owner)) return { kind: 'owner_lost' };
+  if (hold !== null && !keys.isLiving(owner)) return { kind: 'owner_lost' };
 
   // What expires is written, which memory alone cannot do.
-  if (inMemory && isDue(state, keys.nowMs)) throw new Error('promotional credit has expired');
+  if (inMemory && isDue(state, keys.nowMs)) throw new Refusal('promotional credit has expired');
   const refused = request.rateCounted === true ? null : rateRefusal(keys, state);
   if (refused !== null) return refused;
   // A repeat takes its place in requests per minute, and no other limit is asked.
@@ -57,27 +56,27 @@ export function admit(
   if (repeated !== null) return { ...repeated, rate };
   expirePromotions(keys, state);
   rollOverAll(state, keys.nowMs);
-  const decision = decideHold(state, hold, keys.nowMs);
+  const decision = decideHold(keys, state, hold);
   if (decision.kind !== 'carries') return { ...decision, rate };
-  keys.countTokens(state, nodesAbove(state), hold.inputTokens ?? 0);
-  if (claim !== null) keys.sql.addClaim.run(keyId, claim.name, claim.fingerprint, hold.id);
+  countTokens(keys, state, nodesAbove(state), hold.inputTokens ?? 0);
+  if (claim !== null) keys.addClaim(keyId, claim.name, claim.fingerprint, hold.id);
   const held = placeHold(keys, state, owner, hold, decision, claim?.name ?? null);
-  if (!inMemory) keys.persist(state, held);
+  keys.holdPlaced(state, held, inMemory);
   if (state.path === null) return { kind: 'admitted', rate, held: decision.amount };
   return { kind: 'admitted', rate, held: decision.amount, heldTokens: decision.tokens };
 }
 
 function checkHold({ amount, amountMin, tokens = 0n, tokensMin = tokens, inputTokens = 0, ttlMs }: HoldRequest): void {
   if (amountMin < 0n || amount < amountMin || amount > AMOUNT_MAX) {
-    throw new RangeError(`a hold of ${amount}, at least ${amountMin}, is out of range`);
+    throw new Refusal(`a hold of ${amount}, at least ${amountMin}, is out of range`);
   }
   if (tokensMin < 0n || tokens < tokensMin || tokens > AMOUNT_MAX) {
-    throw new RangeError(`a hold of ${tokens} tokens, at least ${tokensMin}, is out of range`);
+    throw new Refusal(`a hold of ${tokens} tokens, at least ${tokensMin}, is out of range`);
   }
   if (!Number.isSafeInteger(inputTokens) || inputTokens < 0) {
-    throw new RangeError(`an input of ${inputTokens} tokens is out of range`);
+    throw new Refusal(`an input of ${inputTokens} tokens is out of range`);
   }
-  if (!Number.isSafeInteger(ttlMs) || ttlMs < 0) throw new RangeError(`a lifetime of ${ttlMs} is out of range`);
+  if (!Number.isSafeInteger(ttlMs) || ttlMs < 0) throw new Refusal(`a lifetime of ${ttlMs} is out of range`);
 }
 
 /**
@@ -85,24 +84,22 @@ function checkHold({ amount, amountMin, tokens = 0n, tokensMin = tokens, inputTo
  * is not admitted any more, whether or not it was before: whoever sent its admission has given it up.
  */
 function previousHold(
-  keys: KeyCache,
+  keys: WorkingSet,
   state: KeyState,
   holdId: string,
 ): { readonly held: bigint; readonly heldTokens?: bigint } | null {
   const live = state.holds.get(holdId);
   if (live !== undefined)
     return live.path === null ? { held: live.amount } : { held: live.amount, heldTokens: live.tokens };
-  if (holdId > state.newestEnded) return null;
-  const keyId = state.key.id;
-  if (keys.sql.voided.get(keyId, holdId) !== undefined) throw new Error(`the hold ${holdId} was voided`);
-  const entry = keys.sql.entry.get(keyId, 'charge', holdId);
-  if (entry === undefined) return null;
-  const held = amount(entry, 'held');
-  return text(entry, 'path') === '' ? { held } : { held, heldTokens: amount(entry, 'held_tokens') };
+  const end = keys.endOf(state, holdId);
+  if (end === null) return null;
+  if (end.kind === 'voided') throw new Refusal(`the hold ${holdId} was voided`);
+  const { held, heldTokens } = end;
+  return heldTokens === null ? { held } : { held, heldTokens };
 }
 
 /** By the limits on requests per minute, from the key upwards; null where none refuses. */
-function rateRefusal(keys: KeyCache, state: KeyState): AdmitOutcome | null {
+function rateRefusal(keys: WorkingSet, state: KeyState): AdmitOutcome | null {
   const { key, window } = state;
   const { steadyMs: nowMs } = keys;
   if (key.rpmLimit !== null) {
@@ -122,7 +119,7 @@ function rateRefusal(keys: KeyCache, state: KeyState): AdmitOutcome | null {
 }
 
 /** Once no rate limit refuses the request: a slot at every level that limits requests. */
-function takeRateSlots(keys: KeyCache, state: KeyState): void {
+function takeRateSlots(keys: WorkingSet, state: KeyState): void {
   const { key, window } = state;
   for (const { account, window: above } of nodesAbove(state)) {
     if (account.rpmLimit !== null) keys.rates.takeRequest(account.id, above, keys.steadyMs);
@@ -130,10 +127,23 @@ function takeRateSlots(keys: KeyCache, state: KeyState): void {
   if (key.rpmLimit !== null) keys.rates.takeRequest(key.id, window, keys.steadyMs);
 }
 
+/** Input or output of a request of this key, at every level that limits tokens per minute. */
+export function countTokens(
+  { rates, steadyMs }: WorkingSet,
+  { key }: KeyState,
+  nodes: readonly AccountNode[],
+  tokens: number,
+): void {
+  if (key.tpmLimit !== null) rates.takeTokens(key.id, tokens, steadyMs);
+  for (const { account } of nodes) {
+    if (account.tpmLimit !== null) rates.takeTokens(account.id, tokens, steadyMs);
+  }
+}
+
 type LoadRefusal = Omit<Extract<AdmitOutcome, { kind: 'tokens_limited' | 'parallel_limited' }>, 'rate'>;
 
 /** By the limits on tokens per minute and on parallel requests, from the key upwards; null where none refuses. */
-function loadRefusal(keys: KeyCache, state: KeyState, hold: HoldRequest): LoadRefusal | null {
+function loadRefusal(keys: WorkingSet, state: KeyState, hold: HoldRequest): LoadRefusal | null {
   const { key, liveHolds } = state;
   if (key.tpmLimit !== null || key.parallelLimit !== null) {
     const refused = decideLoad(keys, key, liveHolds, hold);
@@ -151,7 +161,7 @@ type LoadDecision = Omit<LoadRefusal, 'account'>;
 
 /** By the limits of a key or an account that has at least one of these. */
 function decideLoad(
-  keys: KeyCache,
+  keys: WorkingSet,
   { id, tpmLimit, parallelLimit }: Pick<KeyRecord, 'id' | 'tpmLimit' | 'parallelLimit'>,
   liveHolds: number,
   { inputTokens = 0 }: HoldRequest,
@@ -168,7 +178,7 @@ function decideLoad(
   return { kind: 'parallel_limited', retryAfterMs: PARALLEL_RETRY_MS, tooLarge: false };
 }
 
-function rateNow(keys: KeyCache, state: KeyState): RateState | null {
+function rateNow(keys: WorkingSet, state: KeyState): RateState | null {
   const limit = state.key.rpmLimit;
   if (limit === null) return null;
   state.window.advance(keys.steadyMs);
@@ -176,7 +186,7 @@ function rateNow(keys: KeyCache, state: KeyState): RateState | null {
 }
 
 function placeHold(
-  keys: KeyCache,
+  keys: WorkingSet,
   state: KeyState,
   owner: string,
   { id, ttlMs }: HoldRequest,
@@ -186,6 +196,7 @@ function placeHold(
   const { nowMs: heldAtMs, steadyMs: steadyAtMs } = keys;
   const hold: Hold = {
     keyId: state.key.id,
+    mode: state.key.mode,
     id,
     owner,
     amount,
@@ -196,13 +207,10 @@ function placeHold(
     steadyAtMs,
     expiresAtMs: steadyAtMs + ttlMs,
     claimName,
-    markNumber: 0,
-    markCharge: null,
-    markDetail: null,
+    mark: null,
     persisted: false,
   };
   state.holds.set(id, hold);
   reserve(state, nodesAbove(state), amount, tokens, 1);
-  state.path?.tree.holding.set(state.key.id, state);
   return hold;
 }

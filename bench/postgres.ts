@@ -1,0 +1,176 @@
+/**
+ * `node bench/postgres.ts [--peers CHECKOUT,…] [--cases NAME,…] [--rounds N] [--pairs N]`: what a request costs the gateway and the
+ * PostgreSQL server, as CPU time, write-ahead log and throughput, for several checkouts of this project on one server. Interleaved
+ * rounds; the books are audited at the end.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { createLedger } from '../src/ledger/ledger.ts';
+import { openPostgresStore } from '../src/ledger/postgres/store.ts';
+import { newAccount, newKey } from '../test/contract/fixtures.ts';
+import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
+import { treeUse } from './cpu.ts';
+import type { LoadOptions } from './postgres-load.ts';
+import { table } from './report.ts';
+import { bootstrapMedian, type Interval } from './stats.ts';
+
+interface Case {
+  readonly name: string;
+  readonly keys: number;
+  /** Of accounts above them, each but the root with a cap. */
+  readonly levels: number;
+  readonly replicas: number;
+  /** At each replica. */
+  readonly concurrency: number;
+}
+
+const CASES: readonly Case[] = [
+  { name: 'lone', keys: 1, levels: 0, replicas: 1, concurrency: 32 },
+  { name: 'lone-two-replicas', keys: 1, levels: 0, replicas: 2, concurrency: 32 },
+  { name: 'three-levels', keys: 1, levels: 3, replicas: 1, concurrency: 32 },
+  { name: 'three-levels-two-replicas', keys: 1, levels: 3, replicas: 2, concurrency: 32 },
+  { name: 'many', keys: 1_000, levels: 0, replicas: 1, concurrency: 64 },
+  { name: 'many-two-replicas', keys: 1_000, levels: 0, replicas: 2, concurrency: 32 },
+  { name: 'one-at-a-time', keys: 1, levels: 0, replicas: 1, concurrency: 1 },
+];
+const CREDIT_NANOS = 10n ** 15n;
+/** As an operator would run it: every acknowledged commit is on disk. */
+const DURABLE = ['-c', 'max_connections=200', '-c', 'shared_buffers=256MB', '-c', 'max_wal_size=4GB'];
+
+class Running {
+  readonly name: string;
+  readonly database: string;
+  readonly #replicas: readonly ChildProcess[];
+  readonly rounds: Record<'perSecond' | 'gatewayUs' | 'serverUs' | 'walBytes', number[]> = {
+    perSecond: [],
+    gatewayUs: [],
+    serverUs: [],
+    walBytes: [],
+  };
+
+  constructor(name: string, database: string, replicas: readonly ChildProcess[]) {
+    this.name = name;
+    this.database = database;
+    this.#replicas = replicas;
+  }
+
+  async send(pairs: number): Promise<void> {
+    const done = this.#replicas.map((replica) => once(replica, 'message'));
+    for (const replica of this.#replicas) replica.send(Math.round(pairs / this.#replicas.length));
+    await Promise.all(done);
+  }
+
+  async visit(server: TestPostgres, serverPid: number, pairs: number): Promise<void> {
+    const gateway = (): number =>
+      this.#replicas.reduce((sum, { pid }) => sum + (pid === undefined ? 0 : treeUse(pid).cpuNs), 0);
+    const walOf = async (): Promise<number> => {
+      const [row] = await server.query(this.database, `SELECT pg_current_wal_lsn() - '0/0' AS bytes`);
+      return Number(row?.bytes);
+    };
+    const before = {
+      gateway: gateway(),
+      server: treeUse(serverPid).cpuNs,
+      wal: await walOf(),
+      atMs: performance.now(),
+    };
+    await this.send(pairs);
+    this.rounds.perSecond.push((pairs * 1_000) / (performance.now() - before.atMs));
+    // What reports need of these requests belongs to their cost.
+    const waiting = 'SELECT 1 FROM gateway.unrolled LIMIT 1';
+    while ((await server.query(this.database, waiting)).length > 0) await delay(100);
+    this.rounds.gatewayUs.push((gateway() - before.gateway) / 1_000 / pairs);
+    this.rounds.serverUs.push((treeUse(serverPid).cpuNs - before.server) / 1_000 / pairs);
+    this.rounds.walBytes.push(((await walOf()) - before.wal) / pairs);
+  }
+
+  async close(): Promise<void> {
+    for (const replica of this.#replicas) replica.send(0);
+    await Promise.all(this.#replicas.map((replica) => once(replica, 'exit')));
+  }
+}
+
+async function start(server: TestPostgres, checkout: string, spec: Case): Promise<Running> {
+  const database = await server.createDatabase();
+  const url = server.url(database);
+  const ledger = createLedger(await openPostgresStore({ url }));
+  await ledger.register();
+  let accountId: string | null = null;
+  for (let level = 0; level < spec.levels; level++) {
+    const creditCap = accountId === null ? null : { amount: CREDIT_NANOS, period: 'month' as const };
+    const request = newAccount({ parentId: accountId, name: `level ${level}`, creditCap });
+    await ledger.createAccount(request);
+    if (accountId === null) await ledger.addAccountCredit(request.id, randomUUID(), CREDIT_NANOS, null);
+    accountId = request.id;
+  }
+  const keys = [];
+  for (let index = 0; index < spec.keys; index++) {
+    const { id, version } = await ledger.createKey(
+      newKey({ accountId, credit: accountId === null ? CREDIT_NANOS : 0n }),
+    );
+    keys.push({ id, version });
+  }
+  await ledger.close();
+  const options: LoadOptions = { checkout: resolve(checkout), url, keys, concurrency: spec.concurrency };
+  const replicas = Array.from({ length: spec.replicas }, () =>
+    fork(new URL('postgres-load.ts', import.meta.url), [JSON.stringify(options)]),
+  );
+  await Promise.all(replicas.map((replica) => once(replica, 'message')));
+  return new Running(`${spec.name}, ${checkout}`, database, replicas);
+}
+
+function show(value: Interval | null, decimals: number): string {
+  if (value === null) return '–';
+  const [middle, low, high] = [value.median, value.low, value.high].map((part) => part.toFixed(decimals));
+  return `${middle} [${low}, ${high}]`;
+}
+
+async function main(): Promise<number> {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({ options: { peers: text, cases: text, rounds: text, pairs: text } });
+  const peers = (values.peers ?? '.').split(',');
+  const names = values.cases?.split(',');
+  const server = await startPostgres(DURABLE);
+  const [postmaster] = await server.query(
+    'postgres',
+    `SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1) AS pid`,
+  );
+  const serverPid = Number(postmaster?.pid);
+  const runs: Running[] = [];
+  let clean = true;
+  try {
+    for (const spec of CASES.filter(({ name }) => names?.includes(name) ?? true)) {
+      for (const peer of peers) runs.push(await start(server, peer, spec));
+    }
+    const pairs = Number(values.pairs ?? 4_000);
+    for (const run of runs) await run.send(pairs / 2);
+    for (let round = 0; round < Number(values.rounds ?? 6); round++) {
+      for (const run of round % 2 === 0 ? runs : runs.toReversed()) {
+        await run.visit(server, serverPid, run.name.startsWith('one-at') ? pairs / 10 : pairs);
+      }
+    }
+    const head = ['', 'requests/s', 'gateway CPU µs', 'server CPU µs', 'write-ahead log B'];
+    const rows = runs.map(({ name, rounds }) => [
+      name,
+      ...Object.values(rounds).map((each) => show(bootstrapMedian(each), 0)),
+    ]);
+    console.log(table(head, rows).join('\n'));
+    for (const run of runs) await run.close();
+    for (const run of runs) {
+      const ledger = createLedger(await openPostgresStore({ url: server.url(run.database) }));
+      const report = await ledger.audit();
+      clean &&= report.ok && report.liveHolds === 0;
+      for (const finding of report.findings) console.log(`${run.name}: ${finding}`);
+      await ledger.close();
+    }
+    console.log(clean ? 'audit clean' : 'AUDIT FAILED');
+  } finally {
+    await server.stop();
+  }
+  return clean ? 0 : 1;
+}
+
+process.exitCode = await main();

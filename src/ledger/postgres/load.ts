@@ -1,0 +1,289 @@
+/**
+ * Locks and loads what a batch is about, in one flight: owners, then keys that pay for themselves, then roots, each in their
+ * order, so that nobody waits in a circle. The row of a root stands for its whole tree. What the locks protect is read after
+ * them, by statements of their own, which see whatever was committed before.
+ */
+import { integer, type Row, text } from '../../storage/columns.ts';
+import type { Query } from '../../storage/postgres/connection.ts';
+import { RATE_WINDOW_MS } from '../operations.ts';
+import type { LedgerClock } from './ledger-clock.ts';
+import type { Needs, Pairs } from './needs.ts';
+import type { Route } from './payers.ts';
+
+/** The rows that a batch is decided by. `more` are those that turned out to be needed after all. */
+export interface Loaded {
+  /** The time at which the transaction began, or what this process has seen. */
+  readonly nowMs: number;
+  readonly needs: Needs;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly living: ReadonlySet<string>;
+  readonly keys: ReadonlyMap<string, Row>;
+  readonly nodes: Map<string, Row>;
+  readonly holds: readonly Row[];
+  readonly claims: readonly Row[];
+  /** Of keys and accounts: the places that can decide. */
+  readonly requests: Map<string, readonly Row[]>;
+  readonly tokens: Map<string, readonly Row[]>;
+  /** Of payers. */
+  readonly promotions: Map<string, readonly Row[]>;
+  /** Every live hold, of keys and of roots. */
+  readonly allHolds: Map<string, readonly Row[]>;
+}
+
+/** What an operation needs that was not loaded: the batch is decided again when it is. */
+export class NotLoaded extends Error {
+  override name = 'NotLoaded';
+  readonly what: 'requests' | 'tokens' | 'promotions' | 'holdsOfKey' | 'holdsOfRoot';
+  readonly id: string;
+  readonly nowMs: number;
+
+  constructor(what: NotLoaded['what'], id: string, nowMs = 0) {
+    super(`${what} of ${id}`);
+    this.what = what;
+    this.id = id;
+    this.nowMs = nowMs;
+  }
+}
+
+/** The time of the transaction: the same in all its statements. `$1` and `$2` are the clock's. */
+const NOW_MS = 'greatest(coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint), $2::bigint)';
+
+const OWNERS = {
+  name: 'living-owners',
+  text: 'SELECT id FROM gateway.owners WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE',
+};
+/**
+ * The row of a key that joins an account while it is waited for gets locked as well, and from then on that is against the
+ * order: whoever has the root may want to write it. `has_joined` fails, and everything is given back at once.
+ */
+const LOCK_KEYS = {
+  name: 'lock-keys',
+  text: `SELECT a.*, ${NOW_MS} AS now_ms FROM gateway.accounts a WHERE a.key_id = ANY ($3)
+    AND CASE WHEN a.root_id IS NULL THEN true ELSE gateway.has_joined(a.key_id) END ORDER BY a.key_id FOR UPDATE`,
+};
+const LOCK_ROOTS = {
+  name: 'lock-roots',
+  text: `SELECT t.*, ${NOW_MS} AS now_ms FROM gateway.tree_accounts t WHERE t.id = ANY ($3) ORDER BY t.id FOR UPDATE`,
+};
+const KEYS = { name: 'keys-of-accounts', text: 'SELECT * FROM gateway.accounts WHERE key_id = ANY ($1)' };
+const NODES = { name: 'accounts-of-roots', text: 'SELECT * FROM gateway.tree_accounts WHERE id = ANY ($1)' };
+/** A hold that is live, or how it ended. */
+const HOLDS = {
+  name: 'holds',
+  text: `SELECT u.key_id AS of_key, u.id AS of_hold, h.*, e.amount AS charged_amount, e.held AS charged_held,
+      e.held_tokens AS charged_tokens, e.path AS charged_path, v.hold_id AS voided_id
+    FROM unnest($1::text[], $2::text[]) AS u(key_id, id)
+    LEFT JOIN LATERAL (SELECT * FROM gateway.holds l
+      WHERE l.key_id = u.key_id COLLATE "C" AND l.id = u.id COLLATE "C" LIMIT 1) h ON true
+    LEFT JOIN LATERAL (SELECT * FROM gateway.entries l WHERE h.id IS NULL
+      AND l.key_id = u.key_id COLLATE "C" AND l.kind = 'charge' AND l.id = u.id COLLATE "C" LIMIT 1) e ON true
+    LEFT JOIN LATERAL (SELECT l.hold_id FROM gateway.voided l WHERE h.id IS NULL
+      AND l.key_id = u.key_id COLLATE "C" AND l.hold_id = u.id COLLATE "C" LIMIT 1) v ON true`,
+};
+const CLAIMS = {
+  name: 'claims',
+  text: `SELECT c.* FROM unnest($1::text[], $2::text[]) AS u(key_id, name)
+    CROSS JOIN LATERAL (SELECT * FROM gateway.claims l
+      WHERE l.key_id = u.key_id COLLATE "C" AND l.name = u.name COLLATE "C" LIMIT 1) c`,
+};
+/** A key or an account with its places in a rate limit, and the time of its payer, not before `u.floor_ms`. */
+const LIMITED = `FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(id, more, floor_ms)
+  CROSS JOIN LATERAL (
+    SELECT a.rpm_limit, a.tpm_limit, a.rate_first, a.rate_next, greatest(a.seen_ms, r.seen_ms) AS seen_ms
+      FROM gateway.accounts a LEFT JOIN gateway.tree_accounts r ON r.id = a.root_id WHERE a.key_id = u.id COLLATE "C"
+    UNION ALL SELECT t.rpm_limit, t.tpm_limit, t.rate_first, t.rate_next, r.seen_ms
+      FROM gateway.tree_accounts t JOIN gateway.tree_accounts r ON r.id = t.root_id WHERE t.id = u.id COLLATE "C"
+  ) p
+  CROSS JOIN LATERAL (SELECT greatest(${NOW_MS}, p.seen_ms, u.floor_ms) - ${RATE_WINDOW_MS} AS over_ms) w`;
+/** The oldest place that still counts, and those that `more` admissions may have to wait for. */
+const REQUESTS = {
+  name: 'request-places',
+  text: `SELECT u.id AS of_id, w.over_ms, r.number, r.at_ms, r.taken ${LIMITED}
+    CROSS JOIN LATERAL (
+      (SELECT * FROM gateway.rates o WHERE o.key_id = u.id COLLATE "C" AND o.number >= p.rate_first
+        AND o.at_ms > w.over_ms ORDER BY o.number LIMIT 1)
+      UNION ALL (SELECT * FROM gateway.rates d WHERE d.key_id = u.id COLLATE "C"
+        AND d.number >= coalesce((SELECT max(m.number) FROM gateway.rates m
+          WHERE m.key_id = u.id COLLATE "C" AND m.number <= p.rate_next - p.rpm_limit), 0)
+        AND d.number < p.rate_next - p.rpm_limit + u.more)
+    ) r WHERE p.rpm_limit IS NOT NULL`,
+};
+/** The same for tokens; and the first and the last place that are stored. */
+const TOKENS = {
+  name: 'token-places',
+  text: `SELECT u.id AS of_id, w.over_ms, r.number, r.at_ms, r.taken ${LIMITED}
+    LEFT JOIN LATERAL (SELECT l.number + l.taken AS following FROM gateway.token_rates l
+      WHERE l.key_id = u.id COLLATE "C" ORDER BY l.number DESC LIMIT 1) n ON true
+    CROSS JOIN LATERAL (
+      (SELECT * FROM gateway.token_rates f WHERE f.key_id = u.id COLLATE "C" ORDER BY f.number LIMIT 1)
+      UNION ALL (SELECT * FROM gateway.token_rates l WHERE l.key_id = u.id COLLATE "C" ORDER BY l.number DESC LIMIT 1)
+      UNION ALL (SELECT * FROM gateway.token_rates o WHERE o.key_id = u.id COLLATE "C" AND o.at_ms > w.over_ms
+        ORDER BY o.at_ms, o.number LIMIT 1)
+      UNION ALL (SELECT * FROM gateway.token_rates d WHERE d.key_id = u.id COLLATE "C"
+        AND d.number >= coalesce((SELECT max(m.number) FROM gateway.token_rates m
+          WHERE m.key_id = u.id COLLATE "C" AND m.number < n.following - p.tpm_limit), 0)
+        AND d.number < n.following - p.tpm_limit + u.more)
+    ) r WHERE p.tpm_limit IS NOT NULL`,
+};
+const PROMOTIONS = {
+  name: 'promotions',
+  text: `SELECT node_id AS of_id, id, remaining, expires_at_ms FROM gateway.promotions
+    WHERE node_id = ANY ($1) AND remaining > 0`,
+};
+const HOLDS_OF_KEYS = {
+  name: 'holds-of-keys',
+  text: `SELECT h.*, a.mode, h.key_id AS of_id FROM gateway.holds h JOIN gateway.accounts a ON a.key_id = h.key_id
+    WHERE h.key_id = ANY ($1) ORDER BY h.held_at_ms, h.id`,
+};
+const HOLDS_OF_ROOTS = {
+  name: 'holds-of-roots',
+  text: `SELECT h.*, a.mode, h.root_id AS of_id FROM gateway.holds h JOIN gateway.accounts a ON a.key_id = h.key_id
+    WHERE h.root_id = ANY ($1)`,
+};
+
+type Time = ReturnType<LedgerClock['values']>;
+
+export async function load(
+  query: Query,
+  time: Time,
+  needs: Needs,
+  routes: ReadonlyMap<string, Route>,
+): Promise<Loaded> {
+  const lone: string[] = [];
+  const below: string[] = [];
+  const roots = new Set<string>();
+  const inner = new Set<string>();
+  const promoted = new Set<string>();
+  const requests = new Limited();
+  const tokens = new Limited();
+  for (const [keyId, route] of routes) {
+    const { rootId, accountIds } = route;
+    const counts = needs.keys.get(keyId) ?? { requests: 0, tokens: 0 };
+    if (rootId === null) lone.push(keyId);
+    else {
+      below.push(keyId);
+      roots.add(rootId);
+      for (const id of accountIds) if (id !== rootId) inner.add(id);
+    }
+    if (route.promoted) promoted.add(rootId ?? keyId);
+    if (route.requestsLimited && counts.requests > 0) requests.add([keyId, ...accountIds], counts.requests);
+    if (route.tokensLimited && counts.requests + counts.tokens > 0) tokens.add([keyId, ...accountIds], counts.tokens);
+  }
+  const none: readonly Row[] = [];
+  const ask = (wanted: boolean, statement: typeof OWNERS, ...values: readonly unknown[]) =>
+    wanted ? query(statement.text, values, statement.name) : none;
+  const pairs = (statement: typeof OWNERS, { keyIds, names }: Pairs) => ask(names.length > 0, statement, keyIds, names);
+  const [owners, locked, rootRows, keyRows, nodeRows, holds, claims, requestRows, tokenRows, promotions] =
+    await Promise.all([
+      ask(needs.owners.size > 0, OWNERS, [...needs.owners]),
+      ask(lone.length > 0, LOCK_KEYS, ...time, lone),
+      ask(roots.size > 0, LOCK_ROOTS, ...time, [...roots]),
+      ask(below.length > 0, KEYS, below),
+      ask(inner.size > 0, NODES, [...inner]),
+      pairs(HOLDS, needs.holds),
+      pairs(CLAIMS, needs.claims),
+      ask(requests.any, REQUESTS, ...time, ...requests.values()),
+      ask(tokens.any, TOKENS, ...time, ...tokens.values()),
+      ask(promoted.size > 0, PROMOTIONS, [...promoted]),
+    ]);
+  return {
+    nowMs: Math.max(0, ...[...locked.slice(0, 1), ...rootRows.slice(0, 1)].map((row) => integer(row, 'now_ms'))),
+    needs,
+    routes,
+    living: new Set(owners.map((row) => text(row, 'id'))),
+    keys: by('key_id', [...locked, ...keyRows]),
+    nodes: by('id', [...rootRows, ...nodeRows]),
+    holds,
+    claims,
+    requests: grouped(requests.ids, requestRows),
+    tokens: grouped(tokens.ids, tokenRows),
+    promotions: grouped(promoted, promotions),
+    allHolds: new Map(),
+  };
+}
+
+/** For operations about keys that there are not. */
+export function nothing(needs: Needs): Loaded {
+  return {
+    nowMs: 0,
+    needs,
+    routes: new Map(),
+    living: new Set(),
+    keys: new Map(),
+    nodes: new Map(),
+    holds: [],
+    claims: [],
+    requests: new Map(),
+    tokens: new Map(),
+    promotions: new Map(),
+    allHolds: new Map(),
+  };
+}
+
+/** Loads what was missing; the payers are locked. */
+export async function loadMore(query: Query, time: Time, loaded: Loaded, missing: readonly NotLoaded[]): Promise<void> {
+  const idsOf = (what: NotLoaded['what']): readonly string[] => [
+    ...new Set(missing.filter((one) => one.what === what).map(({ id }) => id)),
+  ];
+  const fill = async (
+    ids: readonly string[],
+    into: Map<string, readonly Row[]>,
+    statement: typeof OWNERS,
+    ...values: readonly unknown[]
+  ): Promise<void> => {
+    if (ids.length === 0) return;
+    const rows = await query(statement.text, values, statement.name);
+    for (const [id, group] of grouped(ids, rows)) into.set(id, group);
+  };
+  const limits = (what: 'requests' | 'tokens'): readonly unknown[] => {
+    const ids = idsOf(what);
+    const more = [...loaded.needs.keys.values()].reduce((sum, counts) => sum + counts[what], 0);
+    const floorsMs = ids.map((id) => Math.max(...missing.filter((one) => one.id === id).map(({ nowMs }) => nowMs)));
+    return [...time, ids, ids.map(() => more), floorsMs];
+  };
+  const promoted = idsOf('promotions');
+  const keys = idsOf('holdsOfKey');
+  const roots = idsOf('holdsOfRoot');
+  await Promise.all([
+    fill(idsOf('requests'), loaded.requests, REQUESTS, ...limits('requests')),
+    fill(idsOf('tokens'), loaded.tokens, TOKENS, ...limits('tokens')),
+    fill(promoted, loaded.promotions, PROMOTIONS, promoted),
+    fill(keys, loaded.allHolds, HOLDS_OF_KEYS, keys),
+    fill(roots, loaded.allHolds, HOLDS_OF_ROOTS, roots),
+  ]);
+}
+
+/** Accounts that holds were admitted on and that are not above their keys any more. */
+export async function loadNodes(query: Query, loaded: Loaded, ids: readonly string[]): Promise<void> {
+  for (const row of await query(NODES.text, [ids], NODES.name)) loaded.nodes.set(text(row, 'id'), row);
+}
+
+/** Keys and accounts with a limit, and how much may be counted for each at most. */
+class Limited {
+  readonly #more = new Map<string, number>();
+
+  add(ids: readonly string[], more: number): void {
+    for (const id of ids) this.#more.set(id, (this.#more.get(id) ?? 0) + more);
+  }
+
+  get any(): boolean {
+    return this.#more.size > 0;
+  }
+
+  get ids(): Iterable<string> {
+    return this.#more.keys();
+  }
+
+  values(): readonly unknown[] {
+    return [[...this.#more.keys()], [...this.#more.values()], [...this.#more.keys()].map(() => 0)];
+  }
+}
+
+function by(column: string, rows: readonly Row[]): Map<string, Row> {
+  return new Map(rows.map((row) => [text(row, column), row]));
+}
+
+function grouped(ids: Iterable<string>, rows: readonly Row[]): Map<string, readonly Row[]> {
+  const groups = Map.groupBy(rows, (row) => text(row, 'of_id'));
+  return new Map([...ids].map((id) => [id, groups.get(id) ?? []]));
+}

@@ -1,0 +1,353 @@
+/** Saves what a batch has changed: one statement per table, with one array per column. */
+import type { Send } from '../../storage/postgres/connection.ts';
+import { saturate } from '../engine/key-state.ts';
+import { responseBytes } from '../rules/stored-responses.ts';
+import type { Changes, LoadedKey, LoadedNode } from './loaded-set.ts';
+import type { Run } from './places.ts';
+import { arrayText, markDetail, rounded } from './rows.ts';
+
+type Item<L> = L extends Iterable<infer T> ? T : never;
+type ClaimChange = Item<ReturnType<Changes['claims']['values']>>;
+
+/** The columns of a statement: name, type, and what a row has there. */
+type Columns<T> = readonly (readonly [name: string, type: string, of: (row: T) => unknown])[];
+
+/** `text` has `ROWS` where the rows stand, as `n`. */
+function statement<T>(name: string, columns: Columns<T>, text: string): (send: Send, rows: Iterable<T>) => void {
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
+  const names = columns.map(([column]) => column).join(', ');
+  const sql = text.replace('ROWS', `unnest(${arrays}) AS n(${names})`).replace('NAMES', names);
+  return (send, rows) => {
+    const all = [...rows];
+    if (all.length === 0) return;
+    send(
+      sql,
+      columns.map(([, , of]) => all.map(of)),
+      name,
+    );
+  };
+}
+
+function insertion<T>(name: string, table: string, columns: Columns<T>, selected = 'n.*') {
+  return statement(name, columns, `INSERT INTO gateway.${table} (NAMES) SELECT ${selected} FROM ROWS`);
+}
+
+/** The places of a rate limit, in the row of whoever has it. */
+const RATE_COLUMNS: Columns<LoadedKey | LoadedNode> = [
+  ['seen_ms', 'bigint', (row) => row.seenMs],
+  ['rate_first', 'bigint', (row) => row.window.columns().first],
+  ['rate_next', 'bigint', (row) => row.window.columns().next],
+  ['rate_stored', 'bigint', (row) => row.window.columns().stored],
+  ['rate_at_ms', 'bigint', (row) => row.window.columns().newestMs],
+];
+
+const KEY_COLUMNS: Columns<LoadedKey> = [
+  ['key_id', 'text', ({ key }) => key.id],
+  // The root has paid for what a key of an account has used and holds.
+  [
+    'purchased',
+    'bigint',
+    (row) => (row.path === null || row.key.mode !== 'credit' ? row.purchased : row.used + row.reserved),
+  ],
+  ['promo_ms', 'bigint', (row) => row.promoMs],
+  ['used', 'bigint', (row) => row.used],
+  ['reserved', 'bigint', (row) => row.reserved],
+  ['live_holds', 'bigint', (row) => row.liveHolds],
+  ['period_start_ms', 'bigint', (row) => row.periodStartMs],
+  ['period_used', 'bigint', (row) => row.periodUsed],
+  ['day_start_ms', 'bigint', (row) => row.dayStartMs],
+  ['day_spend', 'bigint', (row) => row.daySpend],
+  ['last_cost', 'bigint', (row) => row.lastCost],
+  ['input_tokens', 'bigint', (row) => row.inputTokens],
+  ['output_tokens', 'bigint', (row) => row.outputTokens],
+  ['requests', 'bigint', (row) => row.requests],
+  ['hold_ms', 'bigint', (row) => row.holdMs],
+  ...RATE_COLUMNS,
+];
+
+const NODE_COLUMNS: Columns<LoadedNode> = [
+  ['root_id', 'text', ({ account }) => account.rootId],
+  ['id', 'text', ({ account }) => account.id],
+  ['purchased', 'bigint', (row) => row.purchased],
+  ['promo_ms', 'bigint', (row) => row.promoMs],
+  ['used', 'bigint', (row) => row.used],
+  ['reserved', 'bigint', (row) => row.reserved],
+  ['reserved_tokens', 'bigint', (row) => row.reservedTokens],
+  ['live_holds', 'bigint', (row) => row.liveHolds],
+  ['credit_start_ms', 'bigint', (row) => row.creditStartMs],
+  ['credit_used', 'bigint', (row) => row.creditUsed],
+  ['tokens_start_ms', 'bigint', (row) => row.tokensStartMs],
+  ['tokens_used', 'bigint', (row) => row.tokensUsed],
+  ['hold_ms', 'bigint', (row) => row.holdMs],
+  ...RATE_COLUMNS,
+];
+
+function assigned<T>(columns: Columns<T>, keys: readonly string[]): string {
+  const names = columns.map(([name]) => name).filter((name) => !keys.includes(name));
+  return names.map((name) => `${name} = n.${name}`).join(', ');
+}
+
+const saveKeys = statement(
+  'save-keys',
+  KEY_COLUMNS,
+  `UPDATE gateway.accounts t SET ${assigned(KEY_COLUMNS, ['key_id'])} FROM ROWS WHERE t.key_id = n.key_id COLLATE "C"`,
+);
+const saveNodes = statement(
+  'save-accounts',
+  NODE_COLUMNS,
+  `UPDATE gateway.tree_accounts t SET ${assigned(NODE_COLUMNS, ['root_id', 'id'])} FROM ROWS
+    WHERE t.root_id = n.root_id COLLATE "C" AND t.id = n.id COLLATE "C"`,
+);
+
+const RUN_COLUMNS: Columns<Run> = [
+  ['key_id', 'text', ({ id }) => id],
+  ['number', 'bigint', ({ number }) => number],
+  ['at_ms', 'bigint', ({ atMs }) => atMs],
+  ['taken', 'bigint', ({ taken }) => taken],
+];
+const addRequests = insertion('add-requests', 'rates', RUN_COLUMNS);
+const addTokens = insertion('add-tokens', 'token_rates', RUN_COLUMNS);
+const REMOVED_COLUMNS: Columns<readonly [id: string, until: number]> = [
+  ['id', 'text', ([id]) => id],
+  ['until', 'bigint', ([, until]) => until],
+];
+const removeRequests = statement(
+  'remove-requests',
+  REMOVED_COLUMNS,
+  'DELETE FROM gateway.rates r USING ROWS WHERE r.key_id = n.id COLLATE "C" AND r.number < n.until',
+);
+const removeTokens = statement(
+  'remove-tokens',
+  REMOVED_COLUMNS,
+  'DELETE FROM gateway.token_rates r USING ROWS WHERE r.key_id = n.id COLLATE "C" AND r.at_ms <= n.until',
+);
+
+type ChangedHold = Item<Changes['newHolds']>;
+const HOLD_KEY: Columns<ChangedHold> = [
+  ['key_id', 'text', ({ keyId }) => keyId],
+  ['id', 'text', ({ id }) => id],
+];
+const THIS_HOLD = 'h.key_id = n.key_id COLLATE "C" AND h.id = n.id COLLATE "C"';
+const MARK_COLUMNS: Columns<ChangedHold> = [
+  ['mark_charge', 'bigint', ({ mark }) => mark?.charge ?? null],
+  ['mark_detail', 'jsonb', (hold) => (hold.mark === null ? null : markDetail(hold, hold.mark))],
+];
+const addHolds = insertion(
+  'add-holds',
+  'holds',
+  [
+    ...HOLD_KEY,
+    ['owner', 'text', ({ owner }) => owner],
+    ['amount', 'bigint', ({ amount }) => amount],
+    ['held_at_ms', 'bigint', ({ heldAtMs }) => heldAtMs],
+    ['expires_at_ms', 'bigint', ({ expiresAtMs }) => expiresAtMs],
+    ['claim_name', 'text', ({ claimName }) => claimName],
+    ...MARK_COLUMNS,
+    ['waiting', 'boolean', ({ waiting }) => waiting],
+    ['tokens', 'bigint', ({ tokens }) => tokens],
+    ['path', 'text', ({ path }) => arrayText(path)],
+    ['root_id', 'text', ({ path }) => (path === null ? null : ((JSON.parse(path) as string[]).at(-1) ?? null))],
+  ],
+  `n.key_id, n.id, n.owner, n.amount, n.held_at_ms, n.expires_at_ms, n.claim_name, n.mark_charge, n.mark_detail, n.waiting,
+    n.tokens, n.path::text[], n.root_id`,
+);
+const saveHolds = statement(
+  'save-holds',
+  [
+    ...HOLD_KEY,
+    ['amount', 'bigint', ({ amount }) => amount],
+    ['tokens', 'bigint', ({ tokens }) => tokens],
+    ['waiting', 'boolean', ({ waiting }) => waiting],
+    ...MARK_COLUMNS,
+  ],
+  `UPDATE gateway.holds h SET amount = n.amount, tokens = n.tokens, waiting = n.waiting, mark_charge = n.mark_charge,
+    mark_detail = n.mark_detail FROM ROWS WHERE ${THIS_HOLD}`,
+);
+const removeHolds = statement('remove-holds', HOLD_KEY, `DELETE FROM gateway.holds h USING ROWS WHERE ${THIS_HOLD}`);
+
+type NewCharge = Item<Changes['charges']>;
+const addEntries = insertion<NewCharge>(
+  'add-entries',
+  'entries',
+  [
+    ['key_id', 'text', ({ hold }) => hold.keyId],
+    ['kind', 'text', () => 'charge'],
+    ['id', 'text', ({ hold }) => hold.id],
+    ['amount', 'bigint', ({ amount }) => amount],
+    ['held', 'bigint', ({ hold }) => hold.amount],
+    ['at_ms', 'bigint', ({ atMs }) => atMs],
+    ['flag', 'text', ({ flag }) => flag],
+    ['model', 'text', ({ call }) => call?.model ?? null],
+    ['provider', 'text', ({ call }) => call?.provider ?? null],
+    ['format', 'text', ({ call }) => call?.format ?? null],
+    [
+      'cost_nanos',
+      'bigint',
+      ({ state, amount, call }) => (state.key.mode === 'credit' ? amount : saturate(call?.costNanos ?? 0n)),
+    ],
+    ['provider_cost_nanos', 'bigint', ({ call }) => saturate(call?.providerCostNanos ?? 0n)],
+    ['tokens', 'bigint', ({ hold, tokens }) => (hold.path === null ? 0n : tokens)],
+    ['held_tokens', 'bigint', ({ hold }) => hold.tokens],
+    ['root_id', 'text', ({ hold, rootId }) => (hold.path === null ? null : rootId)],
+    ['path', 'text', ({ hold }) => arrayText(hold.path)],
+  ],
+  `n.key_id, n.kind, n.id, n.amount, n.held, n.at_ms, n.flag, n.model, n.provider, n.format, n.cost_nanos,
+    n.provider_cost_nanos, n.tokens, n.held_tokens, n.root_id, n.path::text[]`,
+);
+const addUnrolled = insertion<NewCharge>('add-unrolled', 'unrolled', [
+  ['key_id', 'text', ({ hold }) => hold.keyId],
+  ['hold_id', 'text', ({ hold }) => hold.id],
+  ['at_ms', 'bigint', ({ atMs }) => atMs],
+]);
+
+type UsedCharge = NewCharge & { readonly usage: NonNullable<NewCharge['usage']> };
+const addUsage = insertion<UsedCharge>('add-usage', 'usage', [
+  ['key_id', 'text', ({ hold }) => hold.keyId],
+  ['at_ms', 'bigint', ({ atMs }) => atMs],
+  ['hold_id', 'text', ({ hold }) => hold.id],
+  ['request_id', 'text', ({ usage }) => usage.requestId],
+  ['model', 'text', ({ usage }) => usage.model],
+  ['provider', 'text', ({ usage }) => usage.provider],
+  ['format', 'text', ({ usage }) => usage.format],
+  ['streamed', 'boolean', ({ usage }) => usage.streamed],
+  ['outcome', 'text', ({ usage }) => usage.outcome],
+  ['source', 'text', ({ usage }) => usage.source],
+  ['input', 'bigint', ({ usage }) => usage.tokens.input],
+  ['cache_read', 'bigint', ({ usage }) => usage.tokens.cacheRead],
+  ['cache_write', 'bigint', ({ usage }) => usage.tokens.cacheWrite],
+  ['cache_write_1h', 'bigint', ({ usage }) => usage.tokens.cacheWrite1h],
+  ['output', 'bigint', ({ usage }) => usage.tokens.output],
+  ['reasoning', 'bigint', ({ usage }) => usage.tokens.reasoning],
+  ['cost_nanos', 'bigint', ({ usage }) => saturate(usage.costNanos)],
+  ['provider_cost_nanos', 'bigint', ({ usage }) => saturate(usage.providerCostNanos)],
+  ['attempts', 'bigint', ({ usage }) => usage.attempts],
+  ['duration_ms', 'bigint', ({ usage }) => Math.round(usage.durationMs)],
+  ['first_byte_ms', 'bigint', ({ usage }) => rounded(usage.firstByteMs)],
+]);
+
+const addVoided = insertion<Item<Changes['voided']>>('add-voided', 'voided', [
+  ['key_id', 'text', ({ keyId }) => keyId],
+  ['hold_id', 'text', ({ holdId }) => holdId],
+  ['held', 'bigint', ({ held }) => held],
+  ['at_ms', 'bigint', ({ atMs }) => atMs],
+]);
+
+const CLAIM_KEY: Columns<ClaimChange> = [
+  ['key_id', 'text', ({ keyId }) => keyId],
+  ['name', 'text', ({ name }) => name],
+];
+const THIS_CLAIM = 'c.key_id = n.key_id COLLATE "C" AND c.name = n.name COLLATE "C"';
+const CLAIM_COLUMNS: Columns<ClaimChange> = [
+  ...CLAIM_KEY,
+  ['state', 'text', ({ claim }) => claim?.state],
+  ['ended_at_ms', 'bigint', ({ claim }) => claim?.endedAtMs ?? null],
+  ['reply_status', 'integer', ({ claim }) => claim?.reply?.status ?? null],
+  ['reply_type', 'text', ({ claim }) => claim?.reply?.contentType ?? null],
+  ['reply_body', 'bytea', ({ claim }) => (claim?.reply ? Buffer.from(claim.reply.body) : null)],
+];
+const removeClaims = statement(
+  'remove-claims',
+  CLAIM_KEY,
+  `DELETE FROM gateway.claims c USING ROWS WHERE ${THIS_CLAIM}`,
+);
+const addClaims = insertion<ClaimChange>('add-claims', 'claims', [
+  ...CLAIM_COLUMNS,
+  ['fingerprint', 'text', ({ claim }) => claim?.fingerprint],
+  ['hold_id', 'text', ({ holdId }) => holdId],
+]);
+const endClaims = statement(
+  'end-claims',
+  CLAIM_COLUMNS,
+  `UPDATE gateway.claims c SET state = n.state, ended_at_ms = n.ended_at_ms, reply_status = n.reply_status,
+    reply_type = n.reply_type, reply_body = n.reply_body FROM ROWS WHERE ${THIS_CLAIM}`,
+);
+
+const savePromotions = statement<Item<ReturnType<Changes['promotions']['values']>>>(
+  'save-promotions',
+  [
+    ['node_id', 'text', ({ payerId }) => payerId],
+    ['id', 'text', ({ promotion }) => promotion.id],
+    ['remaining', 'bigint', ({ promotion }) => promotion.remaining],
+  ],
+  `UPDATE gateway.promotions p SET remaining = n.remaining FROM ROWS
+    WHERE p.node_id = n.node_id COLLATE "C" AND p.id = n.id COLLATE "C"`,
+);
+const addPromotionCharges = insertion<Item<Changes['promotionCharges']>>('add-promotion-charges', 'promotion_charges', [
+  ['node_id', 'text', ({ payerId }) => payerId],
+  ['promotion_id', 'text', ({ promotionId }) => promotionId],
+  ['key_id', 'text', ({ hold }) => hold.keyId],
+  ['hold_id', 'text', ({ hold }) => hold.id],
+  ['amount', 'bigint', ({ amount }) => amount],
+]);
+/** Its id says how often something of the same promotion has expired before. */
+const addExpired = `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id)
+  SELECT $1, 'expired', $2 || ' ' || count(*), $3::bigint, $4::bigint, $2 FROM gateway.account_entries e
+    WHERE e.node_id = $1 COLLATE "C" AND e.kind = 'expired' AND e.other_id = $2 COLLATE "C"`;
+const keepResponse = 'SELECT gateway.keep_response($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
+
+export function save(send: Send, changes: Changes): void {
+  const { keys, nodes, charges } = changes;
+  saveKeys(send, keys);
+  saveNodes(send, nodes);
+  saveRates(send, changes);
+  removeHolds(send, changes.endedHolds);
+  addHolds(send, changes.newHolds);
+  saveHolds(send, changes.changedHolds);
+  addEntries(send, charges);
+  addUsage(
+    send,
+    charges.filter((charge): charge is UsedCharge => charge.usage !== null),
+  );
+  addUnrolled(send, charges);
+  addVoided(send, changes.voided);
+  saveClaims(send, [...changes.claims.values()]);
+  savePromotions(send, changes.promotions.values());
+  addPromotionCharges(send, changes.promotionCharges);
+  for (const { payerId, promotionId, amount, atMs } of changes.expired) {
+    send(addExpired, [payerId, promotionId, amount, atMs], 'add-expired');
+  }
+  for (const { keyId, kept, atMs } of changes.kept) {
+    const { id, parentId, itemIds, input, output, response, keepMs, keyBytesMax } = kept;
+    const values = [keyId, id, parentId, itemIds, input, output, response, responseBytes(kept), keepMs, keyBytesMax];
+    send(keepResponse, [...values, atMs], 'keep-response');
+  }
+}
+
+function saveRates(send: Send, { keys, nodes, tokens }: Changes): void {
+  const limited = [...keys, ...nodes].filter(({ window }) => window.taken.length > 0);
+  addRequests(
+    send,
+    limited.flatMap(({ window }) => window.taken),
+  );
+  removeRequests(
+    send,
+    limited.flatMap(({ window }) => (window.removedBelow === null ? [] : [[window.id, window.removedBelow] as const])),
+  );
+  addTokens(
+    send,
+    [...tokens.values()].flatMap(({ taken }) => taken),
+  );
+  removeTokens(
+    send,
+    [...tokens].flatMap(([id, places]) => {
+      const untilMs = places.removedUntilMs(places.taken.at(-1)?.atMs ?? 0);
+      return untilMs === null ? [] : [[id, untilMs] as const];
+    }),
+  );
+}
+
+/** One that is new takes the place of one that was over. */
+function saveClaims(send: Send, claims: readonly ClaimChange[]): void {
+  removeClaims(
+    send,
+    claims.filter(({ claim, holdId }) => claim === null || holdId !== null),
+  );
+  addClaims(
+    send,
+    claims.filter(({ claim, holdId }) => claim !== null && holdId !== null),
+  );
+  endClaims(
+    send,
+    claims.filter(({ claim, holdId }) => claim !== null && holdId === null),
+  );
+}
