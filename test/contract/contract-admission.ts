@@ -84,6 +84,24 @@ export function admissionContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[R11] of requests that come at once each is told when the place is free that it waits for', async () => {
+    const bench = await Bench.open(open);
+    const { clock } = bench;
+    const keyId = await bench.creditKey(100n, { rpmLimit: 3 });
+    for (let i = 0; i < 3; i++) {
+      await bench.admit(keyId, 1n);
+      clock.advance(10_000);
+    }
+    clock.advance(35_000);
+    // Places were taken at 0, 10 and 20 s, it is 65 s.
+    const outcomes = await Promise.all([1, 2, 3].map(() => bench.admit(keyId, 1n)));
+    assert.deepEqual(
+      outcomes.map(([, outcome]) => (outcome.kind === 'rate_limited' ? outcome.retryAfterMs : outcome.kind)),
+      ['admitted', 5_000, 5_000],
+    );
+    await bench.close();
+  });
+
   test('[R11] a request that is refused after the rate has counted; without a limit nothing counts', async () => {
     const bench = await Bench.open(open);
     const keyId = await bench.creditKey(1n, { rpmLimit: 1 });
@@ -113,6 +131,20 @@ export function admissionContract(open: OpenBooks): void {
       held: 4n,
     });
     assert.equal((await bench.admit(keyId, 1n))[1].kind, 'rate_limited');
+    await bench.close();
+  });
+
+  test('[R11] below a lowered limit the wait is for all that is taken beyond it', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(100n, { rpmLimit: 3 });
+    for (let i = 0; i < 3; i++) {
+      await bench.admit(keyId, 1n);
+      bench.clock.advance(10_000);
+    }
+    await bench.ledger.changeKey(keyId, { rpmLimit: 2 });
+    // Places were taken at 0, 10 and 20 s, it is 30 s: the second has to be old as well.
+    const [, refused] = await bench.admit(keyId, 1n, { keyVersion: 2 });
+    assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 40_000);
     await bench.close();
   });
 

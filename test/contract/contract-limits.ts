@@ -62,6 +62,17 @@ export function limitsContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[R72] whoever needs more tokens than the oldest request leaves waits for those in the middle', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(1_000n, { tpmLimit: 100 });
+    for (const tokens of [40, 40, 20]) {
+      assert.equal((await ask(bench, keyId, tokens))[1].kind, 'admitted');
+      bench.clock.advance(10_000);
+    }
+    assert.deepEqual((await ask(bench, keyId, 60))[1], tokensLimited(40_000));
+    await bench.close();
+  });
+
   test('[R72] output may exceed the limit; what follows waits until it is old', async () => {
     const bench = await Bench.open(open);
     const { clock, ledger } = bench;

@@ -140,12 +140,17 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   {
     name: 'PostgreSQL: an extension is not saved with its hold',
     edits: [[SAVE, '  saveHolds(send, changes.changedHolds);\n', '']],
-    tests: [[CONTRACT_POSTGRES, 'what was marked is charged once']],
+    tests: [[CONTRACT_POSTGRES, 'extend raises a hold to the amount']],
   },
   {
-    name: 'PostgreSQL: of the places that a batch waits for only the first is loaded',
-    edits: [[LOAD, 'AND d.number < p.rate_next - p.rpm_limit + u.more)', 'AND d.number < p.rate_next - p.rpm_limit)']],
-    tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
+    name: 'PostgreSQL: the place that is waited for where a limit was lowered is not loaded',
+    edits: [[LOAD, 'AND d.number <= p.rate_next - p.rpm_limit ORDER', 'AND d.number <= p.rate_first ORDER']],
+    tests: [[CONTRACT_POSTGRES, 'below a lowered limit']],
+  },
+  {
+    name: 'PostgreSQL: of the tokens that are waited for only the first are loaded',
+    edits: [[LOAD, 'AND d.number < n.following - p.tpm_limit + u.more)', 'AND d.number < n.following - p.tpm_limit)']],
+    tests: [[CONTRACT_POSTGRES, 'waits for those in the middle']],
   },
   {
     name: 'PostgreSQL: the window of a rate limit is a millisecond short',

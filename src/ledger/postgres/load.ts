@@ -95,7 +95,10 @@ const LIMITED = `FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(id, mo
       FROM gateway.tree_accounts t JOIN gateway.tree_accounts r ON r.id = t.root_id WHERE t.id = u.id COLLATE "C"
   ) p
   CROSS JOIN LATERAL (SELECT greatest(${NOW_MS}, p.seen_ms, u.floor_ms) - ${RATE_WINDOW_MS} AS over_ms) w`;
-/** The oldest place that still counts, and those that `more` admissions may have to wait for. */
+/**
+ * The oldest place that still counts, for which whoever is refused waits; and the one that is waited for where the limit was
+ * lowered below what is taken.
+ */
 const REQUESTS = {
   name: 'request-places',
   text: `SELECT u.id AS of_id, w.over_ms, r.number, r.at_ms, r.taken ${LIMITED}
@@ -103,12 +106,12 @@ const REQUESTS = {
       (SELECT * FROM gateway.rates o WHERE o.key_id = u.id COLLATE "C" AND o.number >= p.rate_first
         AND o.at_ms > w.over_ms ORDER BY o.number LIMIT 1)
       UNION ALL (SELECT * FROM gateway.rates d WHERE d.key_id = u.id COLLATE "C"
-        AND d.number >= coalesce((SELECT max(m.number) FROM gateway.rates m
-          WHERE m.key_id = u.id COLLATE "C" AND m.number <= p.rate_next - p.rpm_limit), 0)
-        AND d.number < p.rate_next - p.rpm_limit + u.more)
+        AND d.number <= p.rate_next - p.rpm_limit ORDER BY d.number DESC LIMIT 1)
     ) r WHERE p.rpm_limit IS NOT NULL`,
 };
-/** The same for tokens; and the first and the last place that are stored. */
+/**
+ * The oldest token that still counts, those that `more` of them may have to wait for, and the first and the last that are stored.
+ */
 const TOKENS = {
   name: 'token-places',
   text: `SELECT u.id AS of_id, w.over_ms, r.number, r.at_ms, r.taken ${LIMITED}
