@@ -110,7 +110,7 @@ describe('one bad operation', () => {
     const key = await ledger.createKey(newKey({ credit: 10n }));
     const blocker = new Client({ connectionString: server.url(database) });
     await blocker.connect();
-    await blocker.query('BEGIN; LOCK TABLE gateway.usage IN ACCESS EXCLUSIVE MODE');
+    await blocker.query('BEGIN; LOCK TABLE gateway.account_entries IN ACCESS EXCLUSIVE MODE');
     let audited = false;
     const report = ledger.audit().then((value) => {
       audited = true;

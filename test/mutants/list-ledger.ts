@@ -134,7 +134,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: sums of accounts are not saved',
-    edits: [[SAVE, '  saveNodes(send, nodes);\n', '']],
+    edits: [[SAVE, '  saveNodes(send, changes.nodes);\n', '']],
     tests: [[CONTRACT_POSTGRES, 'a hold is reserved at every level']],
   },
   {

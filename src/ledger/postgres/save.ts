@@ -166,12 +166,14 @@ const saveHolds = statement(
 const removeHolds = statement('remove-holds', HOLD_KEY, `DELETE FROM gateway.holds h USING ROWS WHERE ${THIS_HOLD}`);
 
 type NewCharge = Item<Changes['charges']>;
-const addEntries = insertion<NewCharge>(
-  'add-entries',
-  'entries',
+/**
+ * The entry of a charge, its usage record where it has one, and its place in the queue of the rollups: most columns are the same,
+ * and travel once.
+ */
+const addCharges = statement<NewCharge>(
+  'add-charges',
   [
     ['key_id', 'text', ({ hold }) => hold.keyId],
-    ['kind', 'text', () => 'charge'],
     ['id', 'text', ({ hold }) => hold.id],
     ['amount', 'bigint', ({ amount }) => amount],
     ['held', 'bigint', ({ hold }) => hold.amount],
@@ -180,50 +182,44 @@ const addEntries = insertion<NewCharge>(
     ['model', 'text', ({ call }) => call?.model ?? null],
     ['provider', 'text', ({ call }) => call?.provider ?? null],
     ['format', 'text', ({ call }) => call?.format ?? null],
-    [
-      'cost_nanos',
-      'bigint',
-      ({ state, amount, call }) => (state.key.mode === 'credit' ? amount : saturate(call?.costNanos ?? 0n)),
-    ],
+    ['cost_nanos', 'bigint', ({ call }) => saturate(call?.costNanos ?? 0n)],
     ['provider_cost_nanos', 'bigint', ({ call }) => saturate(call?.providerCostNanos ?? 0n)],
+    ['credit', 'boolean', ({ hold }) => hold.mode === 'credit'],
     ['tokens', 'bigint', ({ hold, tokens }) => (hold.path === null ? 0n : tokens)],
     ['held_tokens', 'bigint', ({ hold }) => hold.tokens],
     ['root_id', 'text', ({ hold, rootId }) => (hold.path === null ? null : rootId)],
     ['path', 'text', ({ hold }) => arrayText(hold.path)],
+    ['request_id', 'text', ({ usage }) => usage?.requestId ?? null],
+    ['streamed', 'boolean', ({ usage }) => usage?.streamed ?? null],
+    ['outcome', 'text', ({ usage }) => usage?.outcome ?? null],
+    ['source', 'text', ({ usage }) => usage?.source ?? null],
+    ['input', 'bigint', ({ usage }) => usage?.tokens.input ?? null],
+    ['cache_read', 'bigint', ({ usage }) => usage?.tokens.cacheRead ?? null],
+    ['cache_write', 'bigint', ({ usage }) => usage?.tokens.cacheWrite ?? null],
+    ['cache_write_1h', 'bigint', ({ usage }) => usage?.tokens.cacheWrite1h ?? null],
+    ['output', 'bigint', ({ usage }) => usage?.tokens.output ?? null],
+    ['reasoning', 'bigint', ({ usage }) => usage?.tokens.reasoning ?? null],
+    ['attempts', 'bigint', ({ usage }) => usage?.attempts ?? null],
+    ['duration_ms', 'bigint', ({ usage }) => rounded(usage?.durationMs ?? null)],
+    ['first_byte_ms', 'bigint', ({ usage }) => rounded(usage?.firstByteMs ?? null)],
   ],
-  `n.key_id, n.kind, n.id, n.amount, n.held, n.at_ms, n.flag, n.model, n.provider, n.format, n.cost_nanos,
-    n.provider_cost_nanos, n.tokens, n.held_tokens, n.root_id, n.path::text[]`,
+  `WITH n AS (SELECT * FROM ROWS),
+  entry AS (
+    INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms, flag, model, provider, format, cost_nanos,
+      provider_cost_nanos, tokens, held_tokens, root_id, path)
+    SELECT n.key_id, 'charge', n.id, n.amount, n.held, n.at_ms, n.flag, n.model, n.provider, n.format,
+      CASE WHEN n.credit THEN n.amount ELSE n.cost_nanos END, n.provider_cost_nanos, n.tokens, n.held_tokens, n.root_id,
+      n.path::text[] FROM n
+  ), queued AS (
+    INSERT INTO gateway.unrolled (key_id, hold_id, at_ms) SELECT n.key_id, n.id, n.at_ms FROM n
+  )
+  INSERT INTO gateway.usage (key_id, at_ms, hold_id, request_id, model, provider, format, streamed, outcome, source, input,
+    cache_read, cache_write, cache_write_1h, output, reasoning, cost_nanos, provider_cost_nanos, attempts, duration_ms,
+    first_byte_ms)
+  SELECT n.key_id, n.at_ms, n.id, n.request_id, n.model, n.provider, n.format, n.streamed, n.outcome, n.source, n.input,
+    n.cache_read, n.cache_write, n.cache_write_1h, n.output, n.reasoning, n.cost_nanos, n.provider_cost_nanos, n.attempts,
+    n.duration_ms, n.first_byte_ms FROM n WHERE n.request_id IS NOT NULL`,
 );
-const addUnrolled = insertion<NewCharge>('add-unrolled', 'unrolled', [
-  ['key_id', 'text', ({ hold }) => hold.keyId],
-  ['hold_id', 'text', ({ hold }) => hold.id],
-  ['at_ms', 'bigint', ({ atMs }) => atMs],
-]);
-
-type UsedCharge = NewCharge & { readonly usage: NonNullable<NewCharge['usage']> };
-const addUsage = insertion<UsedCharge>('add-usage', 'usage', [
-  ['key_id', 'text', ({ hold }) => hold.keyId],
-  ['at_ms', 'bigint', ({ atMs }) => atMs],
-  ['hold_id', 'text', ({ hold }) => hold.id],
-  ['request_id', 'text', ({ usage }) => usage.requestId],
-  ['model', 'text', ({ usage }) => usage.model],
-  ['provider', 'text', ({ usage }) => usage.provider],
-  ['format', 'text', ({ usage }) => usage.format],
-  ['streamed', 'boolean', ({ usage }) => usage.streamed],
-  ['outcome', 'text', ({ usage }) => usage.outcome],
-  ['source', 'text', ({ usage }) => usage.source],
-  ['input', 'bigint', ({ usage }) => usage.tokens.input],
-  ['cache_read', 'bigint', ({ usage }) => usage.tokens.cacheRead],
-  ['cache_write', 'bigint', ({ usage }) => usage.tokens.cacheWrite],
-  ['cache_write_1h', 'bigint', ({ usage }) => usage.tokens.cacheWrite1h],
-  ['output', 'bigint', ({ usage }) => usage.tokens.output],
-  ['reasoning', 'bigint', ({ usage }) => usage.tokens.reasoning],
-  ['cost_nanos', 'bigint', ({ usage }) => saturate(usage.costNanos)],
-  ['provider_cost_nanos', 'bigint', ({ usage }) => saturate(usage.providerCostNanos)],
-  ['attempts', 'bigint', ({ usage }) => usage.attempts],
-  ['duration_ms', 'bigint', ({ usage }) => Math.round(usage.durationMs)],
-  ['first_byte_ms', 'bigint', ({ usage }) => rounded(usage.firstByteMs)],
-]);
 
 const addVoided = insertion<Item<Changes['voided']>>('add-voided', 'voided', [
   ['key_id', 'text', ({ keyId }) => keyId],
@@ -286,19 +282,13 @@ const addExpired = `INSERT INTO gateway.account_entries (node_id, kind, id, amou
 const keepResponse = 'SELECT gateway.keep_response($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
 
 export function save(send: Send, changes: Changes): void {
-  const { keys, nodes, charges } = changes;
-  saveKeys(send, keys);
-  saveNodes(send, nodes);
+  saveKeys(send, changes.keys);
+  saveNodes(send, changes.nodes);
   saveRates(send, changes);
   removeHolds(send, changes.endedHolds);
   addHolds(send, changes.newHolds);
   saveHolds(send, changes.changedHolds);
-  addEntries(send, charges);
-  addUsage(
-    send,
-    charges.filter((charge): charge is UsedCharge => charge.usage !== null),
-  );
-  addUnrolled(send, charges);
+  addCharges(send, changes.charges);
   addVoided(send, changes.voided);
   saveClaims(send, [...changes.claims.values()]);
   savePromotions(send, changes.promotions.values());
