@@ -68,13 +68,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: synchronous_commit is not forced on',
-    edits: [
-      [
-        'storage/postgres/connection.ts',
-        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-        'SELECT 1',
-      ],
-    ],
+    edits: [['storage/postgres/session.ts', "WHERE current_setting('synchronous_commit') = 'off'", 'WHERE false']],
     tests: [['test/unit/ledger/postgres/durability.test.ts']],
   },
   {
