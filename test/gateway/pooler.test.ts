@@ -5,8 +5,10 @@ import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { readSettings } from '../../src/config/settings.ts';
 import { LogDatabase } from '../../src/observe/request-log/postgres/database.ts';
 import { PostgresRequestReader } from '../../src/observe/request-log/postgres/reader.ts';
+import { upgrade } from '../../src/process/data/upgrade.ts';
 import { ADVISORY_LOCKS } from '../../src/storage/advisory-locks.ts';
 import { Connection } from '../../src/storage/postgres/connection.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -58,6 +60,9 @@ describe('[F52] PostgreSQL behind a pooler in transaction mode', () => {
   test('everything works, and no session of the server keeps anything of it', async () => {
     await using pooler = await startTransactionPooler(server.port);
     const url = await urlThrough(pooler.port);
+    // It is there for as long as the gateway, so that the pooler keeps the sessions.
+    const client = new Client({ connectionString: url.href });
+    await client.connect();
     await using gateway = await startedGateway({ env: { DATABASE_URL: url.href } });
     const { key, id: keyId } = await gateway.creditKey();
     const ask = (body: object, headers = {}) => call(`${gateway.origin}/v1/chat/completions`, { key, body, headers });
@@ -78,9 +83,6 @@ describe('[F52] PostgreSQL behind a pooler in transaction mode', () => {
     while ((await reader.find(id)) === null) await sleep(20);
     await reader.close();
     await gateway.stop();
-
-    const client = new Client({ connectionString: url.href });
-    await client.connect();
     const left = new Map<unknown, unknown>();
     for (let i = 0; i < 12; i++) {
       const { rows } = await client.query(`SELECT pg_backend_pid() AS process,
@@ -93,6 +95,28 @@ describe('[F52] PostgreSQL behind a pooler in transaction mode', () => {
     await client.end();
     assert.ok(left.size > 1, 'more than one session was used');
     for (const rest of left.values()) assert.deepEqual(rest, { settings: 0, statements: 0, locks: 0 });
+  });
+
+  test('DATABASE_DIRECT_URL changes the schema, at a start and by the command, and nothing else', async () => {
+    await using pooler = await startTransactionPooler(server.port);
+    await server.query('postgres', 'CREATE ROLE direct LOGIN SUPERUSER');
+    for (const change of ['start', 'upgrade']) {
+      const url = await urlThrough(pooler.port);
+      const database = url.pathname.slice(1);
+      const env = { DATABASE_URL: url.href, DATABASE_DIRECT_URL: server.url(database, 'direct') };
+      if (change === 'upgrade') await upgrade(readSettings(env));
+      await using gateway = await startedGateway({ env });
+      await gateway.creditKey();
+      const owners = await server.query(
+        database,
+        `SELECT tablename, tableowner FROM pg_tables WHERE schemaname = 'gateway' AND tablename IN ('entries', 'operators')`,
+      );
+      const ownerOf = (name: string): unknown => owners.find(({ tablename }) => tablename === name)?.tableowner;
+      assert.equal(ownerOf('entries'), 'direct', change);
+      assert.notEqual(ownerOf('operators'), 'direct', change);
+      const open = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE usename = 'direct'`;
+      assert.deepEqual(await server.query('postgres', open), [{ n: 0 }]);
+    }
   });
 
   test('a transaction that is given up is undone, and its connection comes back', async () => {

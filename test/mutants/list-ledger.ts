@@ -67,11 +67,6 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'changes of a key through two gateways that meet']],
   },
   {
-    name: 'PostgreSQL: synchronous_commit is not forced on',
-    edits: [['storage/postgres/session.ts', "WHERE current_setting('synchronous_commit') = 'off'", 'WHERE false']],
-    tests: [['test/unit/ledger/postgres/durability.test.ts']],
-  },
-  {
     name: 'PostgreSQL: an admission does not see that it was voided meanwhile',
     edits: [[APPLY_BATCH, 'IF o.was_voided THEN', 'IF false THEN', 2]],
     tests: [[CONTRACT_POSTGRES, 'a hold that was admitted and voided is not admitted again', 'holds nothing for long']],

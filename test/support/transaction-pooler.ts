@@ -22,8 +22,8 @@ export interface TransactionPooler extends AsyncDisposable {
 
 interface Session {
   readonly socket: Socket;
-  /** User and database, as a client named them: others do not get it. */
-  readonly startup: Buffer;
+  /** User and database: clients of others do not get it. */
+  readonly pool: string;
   /** Told of each message of the server; null while nobody has it. */
   taken: ((message: Buffer) => void) | null;
   /** Whose it is; ends with it. */
@@ -35,8 +35,8 @@ export async function startTransactionPooler(serverPort: number, size = 4): Prom
   const sockets = new Set<Socket>();
   const sessions: Session[] = [];
   const waiting: (() => void)[] = [];
-  /** How each client that is there has begun. */
-  const clients = new Set<Buffer>();
+  /** The pools of the clients that are there. */
+  const pools: string[] = [];
   let transactions = 0;
   const keep = (socket: Socket): void => {
     sockets.add(socket);
@@ -48,7 +48,7 @@ export async function startTransactionPooler(serverPort: number, size = 4): Prom
   async function newSession(startup: Buffer): Promise<Session> {
     const socket = dial(serverPort, '127.0.0.1');
     keep(socket);
-    const session: Session = { socket, startup, taken: null, client: null };
+    const session: Session = { socket, pool: poolOf(startup), taken: null, client: null };
     await new Promise<void>((resolve, reject) => {
       socket.once('close', () => reject(new Error('the server ended the session')));
       session.taken = (message) => {
@@ -72,7 +72,7 @@ export async function startTransactionPooler(serverPort: number, size = 4): Prom
   /** One that nobody has, and not the client's last one. */
   async function take(last: Session | null, startup: Buffer): Promise<Session> {
     for (;;) {
-      const own = sessions.filter((session) => session.startup.equals(startup));
+      const own = sessions.filter(({ pool }) => pool === poolOf(startup));
       const free = own.find((session) => session.taken === null && session !== last);
       if (free !== undefined) {
         free.taken = () => {};
@@ -87,13 +87,14 @@ export async function startTransactionPooler(serverPort: number, size = 4): Prom
     let session: Session | null = null;
     let last: Session | null = null;
     let owed = 0;
-    clients.add(startup);
+    const pool = poolOf(startup);
+    pools.push(pool);
     client.on('close', () => {
-      clients.delete(startup);
+      pools.splice(pools.indexOf(pool), 1);
       // What it has begun is undone, as the server does with a session that ends.
       session?.socket.destroy();
-      const others = [...clients].some((other) => other.equals(startup));
-      for (const { socket, startup: own } of sessions) if (!others && own.equals(startup)) socket.destroy();
+      if (pools.includes(pool)) return;
+      for (const { socket, pool: own } of sessions) if (own === pool) socket.destroy();
     });
     const answered = (message: Buffer): void => {
       client.write(message);
@@ -156,6 +157,12 @@ export async function startTransactionPooler(serverPort: number, size = 4): Prom
       await once(server, 'close');
     },
   };
+}
+
+/** Of `name value name value`, each ended by a zero, behind the length and the version. */
+function poolOf(startup: Buffer): string {
+  const parts = startup.subarray(8).toString('utf8').split('\0');
+  return ['user', 'database'].map((name) => parts[parts.indexOf(name) + 1]).join('\0');
 }
 
 /** Takes pieces of a stream, gives whole messages. */
