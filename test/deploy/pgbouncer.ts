@@ -20,6 +20,11 @@ const NOBODY_ID = 65_534;
 /** 1.21: from then on it keeps prepared statements in transaction mode. */
 const KEEPS_PREPARED_MINOR = 21;
 
+export function keepsPrepared(): boolean {
+  const { stdout } = spawnSync(pgbouncer.path, ['--version']);
+  return Number(/PgBouncer 1\.(\d+)/.exec(String(stdout))?.[1] ?? 0) >= KEEPS_PREPARED_MINOR;
+}
+
 export async function startPgBouncer(serverPort: number, poolMode: string): Promise<RunningPgBouncer> {
   const folder = temporaryFolder('gateway-pgbouncer');
   chmodSync(folder, 0o755);
@@ -40,7 +45,7 @@ export async function startPgBouncer(serverPort: number, poolMode: string): Prom
     'server_round_robin = 1',
     'default_pool_size = 40',
     'max_client_conn = 200',
-    ...(minorVersion() >= KEEPS_PREPARED_MINOR ? ['max_prepared_statements = 100'] : []),
+    ...(keepsPrepared() ? ['max_prepared_statements = 100'] : []),
   ];
   writeFileSync(file, settings.join('\n'));
   const identity = process.getuid?.() === 0 ? { uid: NOBODY_ID, gid: NOBODY_ID } : {};
@@ -63,11 +68,6 @@ export async function startPgBouncer(serverPort: number, poolMode: string): Prom
     },
     [Symbol.asyncDispose]: () => end(child),
   };
-}
-
-function minorVersion(): number {
-  const { stdout } = spawnSync(pgbouncer.path, ['--version']);
-  return Number(/PgBouncer 1\.(\d+)/.exec(String(stdout))?.[1] ?? 0);
 }
 
 function ready(child: ChildProcess): Promise<void> {

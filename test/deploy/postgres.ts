@@ -11,7 +11,7 @@ import { assertBooks, farProvider, type Job, Load, newJobs, until } from '../res
 import { type GatewayProcess, gatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { pgbouncer, startPgBouncer } from './pgbouncer.ts';
+import { keepsPrepared, pgbouncer, startPgBouncer } from './pgbouncer.ts';
 
 const JOBS = 24;
 const SECRET = 'an installation secret for tests only';
@@ -71,16 +71,22 @@ for (const poolMode of ['session', 'transaction']) {
       const options = { url, statementTimeoutMs: 60_000, lockTimeoutMs: 60_000 };
       const connections = Array.from({ length: 4 }, () => new Connection(options));
       const set = `(SELECT count(*)::int FROM pg_settings WHERE source = 'session' AND name = 'lock_timeout')`;
+      const prepared = `EXISTS (SELECT FROM pg_prepared_statements WHERE statement LIKE 'SELECT $1%')`;
+      const kept = poolMode === 'transaction' && keepsPrepared();
       for (let round = 0; round < 5; round++) {
         const rows = await Promise.all(
           connections.map((connection) =>
             connection.transaction('', async (query) => {
-              const [row] = await query(`SELECT $1::int + 1 AS sum, ${set} AS set`, [round], 'sum');
+              const [row] = await query(
+                `SELECT $1::int + 1 AS sum, ${set} AS set, ${prepared} AS prepared`,
+                [round],
+                'sum',
+              );
               return row;
             }),
           ),
         );
-        assert.deepEqual(rows, Array(4).fill({ sum: round + 1, set: 1 }));
+        assert.deepEqual(rows, Array(4).fill({ sum: round + 1, set: 1, prepared: kept }));
       }
       for (const connection of connections) await connection.close();
       const client = new Client({ connectionString: url });
