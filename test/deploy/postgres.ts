@@ -3,11 +3,23 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { Connection } from '../../src/storage/postgres/connection.ts';
-import { assertBooks, farProvider, type Job, Load, newJobs, until } from '../resilience/chaos/load.ts';
+import {
+  assertBooks,
+  type ChatUsage,
+  costOf,
+  farProvider,
+  type Job,
+  keyWhen,
+  Load,
+  MODEL,
+  newJobs,
+  until,
+} from '../resilience/chaos/load.ts';
 import { type GatewayProcess, gatewayProcess } from '../support/gateway-process.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -30,17 +42,77 @@ async function startGateway(DATABASE_URL: string, flags: readonly string[] = [])
   return gatewayProcess(dataDir, { DATABASE_URL, GATEWAY_SECRET: SECRET }, flags);
 }
 
-/** Every answer that a client saw complete has its row in the request log, a moment later. */
-async function assertLogged(server: TestPostgres, database: string, jobs: readonly Job[]): Promise<void> {
-  const wanted = jobs.filter(({ usage }) => usage !== null).map(({ key }) => key.id);
-  let missing: readonly string[] = wanted;
+/** Every answer that a client has is in the request log, a moment later. */
+async function assertLogged(
+  server: TestPostgres,
+  database: string,
+  answers: ReadonlyMap<string, number>,
+): Promise<void> {
+  let missing: readonly string[] = [];
   await until(async () => {
-    const rows = await server.query(database, 'SELECT DISTINCT key_id FROM gateway.request_log WHERE status = 200');
-    const logged = new Set(rows.map(({ key_id: id }) => id));
-    missing = wanted.filter((id) => !logged.has(id));
+    const sql = 'SELECT key_id, count(*)::int AS rows FROM gateway.request_log WHERE status = 200 GROUP BY key_id';
+    const rows = new Map((await server.query(database, sql)).map((row) => [row.key_id, Number(row.rows)]));
+    missing = [...answers].filter(([id, count]) => (rows.get(id) ?? 0) < count).map(([id]) => id);
     return missing.length === 0;
   });
   assert.deepEqual(missing, []);
+}
+
+function answersOf(jobs: readonly Job[]): ReadonlyMap<string, number> {
+  return new Map(jobs.filter(({ usage }) => usage !== null).map(({ key }) => [key.id, 1]));
+}
+
+interface QuickClients extends AsyncDisposable {
+  /** Resolves when they have so many more. */
+  answers(count: number): Promise<void>;
+  /** Ends them. Each key was charged for exactly what its client has answers to; how many these are. */
+  assertCharged(): Promise<ReadonlyMap<string, number>>;
+}
+
+/** Each asks for one short answer after the other with a key of its own, so that some are acknowledged at any moment. */
+async function quickClients(gateways: readonly GatewayProcess[]): Promise<QuickClients> {
+  let answered = 0;
+  let ended = false;
+  const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: '[[tokens=3]]' }] });
+  const run = async ({ origin, admin }: GatewayProcess) => {
+    const { key, id } = await admin.createKey({ mode: 'credit', credit: '5' });
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+    let nanos = 0;
+    let answers = 0;
+    while (!ended) {
+      const response = await fetch(`${origin}/v1/chat/completions`, { method: 'POST', headers, body });
+      const text = await response.text();
+      if (response.status === 200) {
+        nanos += costOf((JSON.parse(text) as { usage: ChatUsage }).usage);
+        answers += 1;
+        answered += 1;
+      } else {
+        assert.equal(response.status, 503, text);
+        await delay(20);
+      }
+    }
+    const { used } = await keyWhen(admin, id, (view) => view.live_holds === 0);
+    return { id, charged: Math.round(used * 1e9), nanos, answers };
+  };
+  const running = Promise.all(gateways.flatMap((gateway) => Array.from({ length: 4 }, () => run(gateway))));
+  running.catch(() => {});
+  return {
+    answers: async (count) => {
+      const wanted = answered + count;
+      await Promise.race([until(async () => answered >= wanted), running]);
+      assert.ok(answered >= wanted);
+    },
+    assertCharged: async () => {
+      ended = true;
+      const clients = await running;
+      for (const { charged, nanos } of clients) assert.equal(charged, nanos);
+      return new Map(clients.map(({ id, answers }) => [id, answers]));
+    },
+    [Symbol.asyncDispose]: async () => {
+      ended = true;
+      await running.catch(() => {});
+    },
+  };
 }
 
 for (const poolMode of ['session', 'transaction']) {
@@ -61,7 +133,7 @@ for (const poolMode of ['session', 'transaction']) {
       await load.ended;
       const { complete } = await assertBooks(one.admin, jobs);
       assert.ok(complete > 0);
-      await assertLogged(server, database, jobs);
+      await assertLogged(server, database, answersOf(jobs));
     });
 
     test('[F52] statements with a name run in every session, and leave no setting in any', async () => {
@@ -129,13 +201,17 @@ describe('a primary and a synchronous standby', { timeout: 600_000 }, () => {
     await new Load(before, (job) => (job % 2 === 0 ? one : two).origin).ended;
     const jobs = await newJobs(one.admin, JOBS);
     const load = new Load(jobs, (job) => (job % 2 === 0 ? one : two).origin);
+    await using quick = await quickClients([one, two]);
     await load.frames(JOBS * 20);
+    await quick.answers(100);
     await primary.kill();
     await standby.query('postgres', 'SELECT pg_promote()');
     await load.ended;
+    await quick.answers(100);
+    const answers = await quick.assertCharged();
     const { complete } = await assertBooks(two.admin, jobs);
     assert.ok(complete > 0, 'streams that ran at that moment were seen to their end');
     assert.equal((await assertBooks(one.admin, before)).complete, JOBS);
-    await assertLogged(standby, database, [...before, ...jobs]);
+    await assertLogged(standby, database, new Map([...answersOf([...before, ...jobs]), ...answers]));
   });
 });
