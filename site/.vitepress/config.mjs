@@ -69,6 +69,7 @@ export default defineConfig({
           page('Operations', 'run/operations'),
           { text: 'Deployment files', link: '/deploy/README' },
           page('Scaling out', 'run/scaling'),
+          page('PostgreSQL in production', 'run/postgres'),
           page('Observability', 'run/observability'),
           page('Alerts', 'run/alerts'),
           page('Console', 'run/console'),

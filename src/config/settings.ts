@@ -1,7 +1,7 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
-import { connectTimeoutMs } from '../core/database-url.ts';
+import { DatabaseUrlError, databaseAddress } from '../core/database-url.ts';
 import { readOidc } from './oidc.ts';
 import type { TlsFiles } from './pem.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
@@ -81,7 +81,9 @@ const SETTINGS = {
   /** True when the operator named the file: then it must exist. */
   configFileNamed: open((env) => given(env, 'GATEWAY_CONFIG') !== undefined),
   /** Null: embedded SQLite in the data folder. */
-  databaseUrl: secret(readDatabaseUrl, withoutCredentials),
+  databaseUrl: secret((env) => readDatabaseUrl(env, 'DATABASE_URL'), withoutCredentials),
+  /** Where to change the schema, past a pooler; null: where everything else goes. */
+  databaseDirectUrl: secret((env) => readDatabaseUrl(env, 'DATABASE_DIRECT_URL'), withoutCredentials),
   /** Keys the digests of API keys; replicas share it. Null: the one kept in the data folder. */
   installationSecret: secret((env) => readSecret(env, 'GATEWAY_SECRET')),
   /** How long a silent process counts as alive; after that, other processes recover its holds. */
@@ -118,6 +120,12 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
   if (port === adminPort && port !== 0) {
     throw new SettingError('GATEWAY_ADMIN_PORT', ` is ${port}, as is GATEWAY_PORT: the two must differ`);
   }
+  if (settings.databaseDirectUrl !== null && settings.databaseUrl === null) {
+    throw new SettingError(
+      'DATABASE_DIRECT_URL',
+      ' is set without DATABASE_URL: it names the same database past a pooler',
+    );
+  }
   return settings;
 }
 
@@ -132,11 +140,10 @@ export function whetherSet(value: unknown): string | null {
   return value === null ? null : 'set';
 }
 
-/** Host, port and database: what is before the `@`, and the parameters, can be secret. */
+/** Hosts, ports and database: what is before the `@`, and the parameters, can be secret. */
 function withoutCredentials(url: string | null): string | null {
   if (url === null) return null;
-  const { protocol, hostname, port, pathname } = new URL(url);
-  return `${protocol}//${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
+  return `postgres://${databaseAddress(url).shown}`;
 }
 
 /** Of a setting that is a secret: the variable itself, or the file that `NAME_FILE` names. */
@@ -281,18 +288,15 @@ function readTlsFiles(env: Environment, certName: string, keyName: string): TlsF
 }
 
 /** The value is never shown: it may hold a password. */
-function readDatabaseUrl(env: Environment): string | null {
-  const text = givenSecret(env, 'DATABASE_URL');
+function readDatabaseUrl(env: Environment, name: string): string | null {
+  const text = givenSecret(env, name);
   if (text === undefined) return null;
-  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) {
-    if (connectTimeoutMs(text) !== null) return text;
-    throw new SettingError('DATABASE_URL', ': connect_timeout must be a whole number of seconds from 1 to 600');
+  try {
+    databaseAddress(text);
+    return text;
+  } catch (error) {
+    throw error instanceof DatabaseUrlError ? new SettingError(name, error.message) : error;
   }
-  const wrong = /^postgres(ql)?:\/\//.test(text) ? 'cannot be read as a URL' : 'is not a PostgreSQL URL';
-  throw new SettingError(
-    'DATABASE_URL',
-    ` ${wrong}: must be postgres://… or postgresql://…, special characters percent-encoded (unset: embedded SQLite)`,
-  );
 }
 
 /** The value is never shown. */

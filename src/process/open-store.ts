@@ -26,10 +26,12 @@ export async function openStore(settings: Settings, onBroken: (why: Error) => vo
 }
 
 /** Any number of processes may have it open at once. */
-export async function openShared(
-  databaseUrl: string,
-  { installationSecret: given, leaseMs }: Settings,
-): Promise<OpenedStore> {
+export async function openShared(databaseUrl: string, settings: Settings): Promise<OpenedStore> {
+  const { installationSecret: given, leaseMs } = settings;
+  if (settings.databaseDirectUrl !== null) {
+    const { checkUpgrade, upgrade } = await import('./data/upgrade.ts');
+    if ((await checkUpgrade(settings)).pending.length > 0) await upgrade(settings);
+  }
   const { openPostgresStore } = await import('../ledger/postgres/store.ts');
   const store = await openPostgresStore({ url: databaseUrl });
   try {

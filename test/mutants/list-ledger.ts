@@ -43,17 +43,6 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'changes of a key through two gateways that meet']],
   },
   {
-    name: 'PostgreSQL: synchronous_commit is not forced on',
-    edits: [
-      [
-        'storage/postgres/connection.ts',
-        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-        'SELECT 1',
-      ],
-    ],
-    tests: [['test/unit/ledger/postgres/durability.test.ts']],
-  },
-  {
     name: 'PostgreSQL: an admission does not see that it was voided meanwhile',
     edits: [[LOADED_SET, 'if (row.voided_id !== null)', 'if (row.voided_id === keyId)']],
     tests: [[CONTRACT_POSTGRES, 'a hold that was admitted and voided is not admitted again', 'holds nothing for long']],

@@ -8,6 +8,7 @@ import { EXCHANGE_MUTANTS } from './list-exchange.ts';
 import { HOLD_MUTANTS } from './list-holds.ts';
 import { HTTP_MUTANTS } from './list-http.ts';
 import { LEDGER_MUTANTS } from './list-ledger.ts';
+import { POSTGRES_MUTANTS } from './list-postgres.ts';
 import { PRICE_MUTANTS } from './list-prices.ts';
 import { WIRE_MUTANTS } from './list-wire.ts';
 
@@ -24,6 +25,7 @@ export interface Mutant {
 
 export const MUTANTS: readonly Mutant[] = [
   ...LEDGER_MUTANTS,
+  ...POSTGRES_MUTANTS,
   ...EXCHANGE_MUTANTS,
   ...WIRE_MUTANTS,
   ...PRICE_MUTANTS,

@@ -5,6 +5,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  appendFileSync,
   chownSync,
   cpSync,
   existsSync,
@@ -15,6 +16,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -36,6 +38,10 @@ export interface TestPostgres extends AsyncDisposable {
   createDatabase(template?: string): Promise<string>;
   /** Stops it the way that a crash would (`immediate`) or orderly, and starts it again on the same port and data. */
   restart(mode: 'fast' | 'immediate'): Promise<void>;
+  /** Another server that follows this one, and takes its place once it is promoted (`pg_promote`). */
+  standby(): Promise<TestPostgres>;
+  /** All of its processes are gone at once, as with the power of the machine. */
+  kill(): Promise<void>;
   /** All of its processes stand still until the function that this gives is called: it takes connections, and says nothing. */
   freeze(): Promise<() => void>;
   stop(): Promise<void>;
@@ -48,15 +54,20 @@ const SUPERUSER = 'postgres';
 const FAST = ['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'max_connections=60', '-c', 'shared_buffers=64MB'];
 const INITDB = ['--username', SUPERUSER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C', '--no-sync'];
 
-export async function startPostgres(settings: readonly string[] = FAST): Promise<TestPostgres> {
+/** `fill` puts a server's data into the empty folder; by default it is that of a new server. */
+export async function startPostgres(
+  settings: readonly string[] = FAST,
+  fill: ((folder: string) => Promise<void>) | null = null,
+): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-postgres-'));
   const identity = process.getuid?.() === 0 ? { uid: NOBODY_ID, gid: NOBODY_ID } : {};
   const native = nativeFolder(folder, 'uid' in identity);
   const environment = { ...process.env, LD_LIBRARY_PATH: libraries(folder, native), TZ: 'UTC' };
   const data = join(folder, 'data');
   const template = templateFolder();
-  const made = existsSync(template);
-  if (made) cpSync(template, data, { recursive: true });
+  const made = fill !== null || existsSync(template);
+  if (fill !== null) await fill(data);
+  else if (made) cpSync(template, data, { recursive: true });
   else mkdirSync(data, { mode: 0o700 });
   if ('uid' in identity) {
     const contents = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => join(data, name));
@@ -92,7 +103,7 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
   }
 
   async function end(mode: 'fast' | 'immediate'): Promise<void> {
-    if (server.exitCode !== null) return;
+    if (server.exitCode !== null || server.signalCode !== null) return;
     const exited = once(server, 'exit');
     server.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
     await exited;
@@ -118,6 +129,27 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
     }
   }
 
+  async function processes(): Promise<readonly number[]> {
+    const own = await query('postgres', 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+    return [server.pid ?? 0, ...own.map(({ pid }) => Number(pid))];
+  }
+
+  /** A backup of the running server that starts as its standby. */
+  async function copyForStandby(target: string): Promise<void> {
+    const client = await connect('postgres');
+    try {
+      await client.query(`SELECT pg_backup_start('standby', true)`);
+      cpSync(data, target, { recursive: true, filter: (name) => !basename(name).startsWith('postmaster.') });
+      const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
+      writeFileSync(join(target, 'backup_label'), rows[0]?.labelfile ?? '');
+    } finally {
+      await client.end();
+    }
+    writeFileSync(join(target, 'standby.signal'), '');
+    const primary = `host=127.0.0.1 port=${port} user=${SUPERUSER}`;
+    appendFileSync(join(target, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
+  }
+
   async function stop(): Promise<void> {
     await end('immediate');
     rmSync(folder, { recursive: true, force: true });
@@ -137,9 +169,14 @@ export async function startPostgres(settings: readonly string[] = FAST): Promise
       await end(mode);
       server = await run();
     },
+    standby: () => startPostgres(settings, copyForStandby),
+    kill: async () => {
+      const exited = once(server, 'exit');
+      for (const pid of await processes()) signal(pid, 'SIGKILL');
+      await exited;
+    },
     freeze: async () => {
-      const own = await query('postgres', 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
-      const frozen = [server.pid ?? 0, ...own.map(({ pid }) => Number(pid))].filter((pid) => signal(pid, 'SIGSTOP'));
+      const frozen = (await processes()).filter((pid) => signal(pid, 'SIGSTOP'));
       return () => {
         for (const pid of frozen) signal(pid, 'SIGCONT');
       };
@@ -165,7 +202,7 @@ function ready(child: ChildProcess): Promise<void> {
     child.stderr?.on('data', (chunk: Buffer) => {
       // After the start nobody reads it, but the pipe must not fill up.
       if (text.length < 100_000) text += chunk.toString();
-      if (text.includes('ready to accept connections')) resolve();
+      if (/ready to accept (read-only )?connections/.test(text)) resolve();
     });
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${text}`)));

@@ -135,7 +135,8 @@ async function keepSecret(settings: Settings, stored: string | null, fingerprint
   await writeFile(join(dataDir, INSTALLATION_FILE), `${stored}\n`, { mode: 0o600, flush: true });
 }
 
-function requireUrl({ databaseUrl }: Settings): string {
-  if (databaseUrl !== null) return databaseUrl;
+/** Past a pooler, where there is a way: a move is one transaction, however long it takes. */
+function requireUrl({ databaseUrl, databaseDirectUrl }: Settings): string {
+  if (databaseUrl !== null) return databaseDirectUrl ?? databaseUrl;
   throw new AdminError('refused', 'DATABASE_URL is not set: it names the PostgreSQL database to move to or from');
 }

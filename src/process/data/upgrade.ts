@@ -50,10 +50,10 @@ export async function checkUpgrade(settings: Settings): Promise<UpgradeCheck> {
 export async function upgrade(settings: Settings): Promise<UpgradeCheck> {
   const check = await checkUpgrade(settings);
   if (check.audit !== null && !check.audit.ok) return check;
-  const { databaseUrl, dataDir } = settings;
+  const { databaseUrl, databaseDirectUrl, dataDir } = settings;
   if (databaseUrl !== null) {
     const { openPostgresStore } = await import('../../ledger/postgres/store.ts');
-    await (await openPostgresStore({ url: databaseUrl })).close();
+    await (await openPostgresStore({ url: databaseDirectUrl ?? databaseUrl })).close();
   } else if (check.schema !== null) {
     try {
       await createLedger(openSyncStore({ file: storeFile(dataDir) })).close();

@@ -1,13 +1,15 @@
 /**
  * One connection that comes back by itself: opened when it is needed, given up when it fails, opened again after a
- * pause that grows. A query ends within its deadline, whatever the network does.
+ * pause that grows, to the next server where there are several. A query ends within its deadline, whatever the network does.
  */
 import { Socket } from 'node:net';
 import { Client, type QueryConfig } from 'pg';
-import { connectTimeoutMs } from '../../core/database-url.ts';
+import { databaseAddress } from '../../core/database-url.ts';
 import type { Row } from '../columns.ts';
 import { StoreError } from '../errors.ts';
 import { leavesConnection } from './error-mapping.ts';
+import { onFirstServer, type Server } from './servers.ts';
+import { beginSession, type Session } from './session.ts';
 
 export type Query = (text: string, values?: readonly unknown[], name?: string) => Promise<readonly Row[]>;
 /** As `Query`, for what nobody needs the answer of: it is waited for with the commit. */
@@ -22,30 +24,22 @@ export interface ConnectionOptions {
   readonly name?: string;
   /** Rows are looked up by their keys alone: in the order of an index, whatever the statistics of a table say. */
   readonly looksUp?: boolean;
-  /** For what is no money: a commit is not waited for. */
-  readonly commitsLate?: boolean;
   /** It is closed when nobody has used it for so long; the next query opens another. Only where one query runs at a time. */
   readonly idleMs?: number;
 }
 
-interface Opened {
-  readonly client: Client;
+interface Wire {
+  /** The process that the other side announced; the types of the driver do not know it. */
+  readonly client: Client & { readonly processID?: number | null };
   readonly socket: Socket;
+}
+
+interface Opened extends Wire {
+  readonly session: Session;
 }
 
 /** What an answer may need on its way, beyond the server's own time-out; not more than that one. */
 const ANSWER_MARGIN_MS = 3_000;
-/** An acknowledged commit must survive a crash of the server, whatever its default says. */
-const SAFE_COMMITS = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
-/** The tables may have been empty when a plan was made, which is then kept. */
-const LOOK_UPS = `
-  SET plan_cache_mode = force_generic_plan;
-  SET enable_seqscan = off;
-  SET enable_bitmapscan = off;
-  SET enable_hashjoin = off;
-  SET enable_mergejoin = off;
-  SET enable_material = off;
-  SET enable_memoize = off;`;
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 2_000;
 
@@ -72,17 +66,18 @@ export class Connection {
   }
 
   /**
-   * Fails with the driver's own error. A statement with a `name` is prepared once per connection. It goes after the transaction
-   * that is running, and what comes later goes after it.
+   * Fails with the driver's own error. A statement with a `name` is prepared once per connection, where that lasts. It goes after
+   * the transaction that is running, and what comes later goes after it. Behind a pooler each is a transaction, for the sake of
+   * its settings.
    */
   async query(text: string, values: readonly unknown[] = [], name?: string): Promise<readonly Row[]> {
     const sent = this.#turn.then(async () => {
       const opened = this.#opened ?? (await this.#openInTime());
-      return { answer: this.#run(opened, text, values, name) };
+      return opened.session.perTransaction === null ? { answer: this.#run(opened, text, values, name) } : null;
     });
     this.#turn = sent.catch(() => undefined);
-    const { answer } = await sent;
-    return answer;
+    const alone = await sent;
+    return alone === null ? this.transaction('', (query) => query(text, values, name)) : alone.answer;
   }
 
   /**
@@ -96,7 +91,9 @@ export class Connection {
   ): Promise<T> {
     const run = this.#turn.then(async () => {
       const opened = this.#opened ?? (await this.#openInTime());
-      const query: Query = (text, values = [], name) => this.#run(opened, text, values, name, limitMs);
+      const { perTransaction, prepares } = opened.session;
+      const query: Query = (text, values = [], name) =>
+        this.#run(opened, text, values, prepares ? name : undefined, limitMs);
       const sent: Promise<unknown>[] = [];
       const send: Send = (text, values, name) => {
         const answer = query(text, values, name);
@@ -104,7 +101,7 @@ export class Connection {
         answer.catch(() => undefined);
         sent.push(answer);
       };
-      send(`BEGIN ${mode}`);
+      send(perTransaction === null ? `BEGIN ${mode}` : `BEGIN ${mode}; ${perTransaction}`);
       try {
         const value = await work(query, send);
         send('COMMIT');
@@ -147,7 +144,7 @@ export class Connection {
   }
 
   async #run(
-    opened: Opened,
+    wire: Wire,
     text: string,
     values: readonly unknown[],
     name: string | undefined,
@@ -156,33 +153,33 @@ export class Connection {
     let late = false;
     const giveUp = (): void => {
       late = true;
-      opened.socket.destroy();
+      wire.socket.destroy();
     };
     const timer = limitMs === null ? undefined : setTimeout(giveUp, limitMs);
     clearTimeout(this.#idle);
     // What is asked in one turn of the event loop travels together.
-    opened.socket.cork();
-    process.nextTick(() => opened.socket.uncork());
+    wire.socket.cork();
+    process.nextTick(() => wire.socket.uncork());
     try {
       const config: QueryConfig = { text, values: [...values] };
       if (name !== undefined) config.name = name;
-      const { rows } = await opened.client.query<Row>(config);
+      const { rows } = await wire.client.query<Row>(config);
       return rows;
     } catch (error) {
-      if (late || !leavesConnection(error)) this.#giveUp(opened);
+      if (late || !leavesConnection(error)) this.#giveUp(wire);
       if (late) throw new StoreError(`the database gave no answer within ${limitMs} ms`, { cause: error });
       throw error;
     } finally {
       clearTimeout(timer);
       const { idleMs } = this.#options;
-      if (idleMs !== undefined) this.#idle = setTimeout(() => this.#leave(opened), idleMs).unref();
+      if (idleMs !== undefined) this.#idle = setTimeout(() => this.#leave(wire), idleMs).unref();
     }
   }
 
-  #leave(opened: Opened): void {
-    if (this.#opened !== opened) return;
+  #leave(wire: Wire): void {
+    if (this.#opened?.client !== wire.client) return;
     this.#opened = null;
-    void end(opened);
+    void end(wire);
   }
 
   /** Whoever waits for it longer than for an answer gives up; it goes on being made, for those who come later. */
@@ -214,51 +211,62 @@ export class Connection {
   }
 
   async #connect(): Promise<Opened> {
-    const socket = new Socket();
-    this.#socket = socket;
-    const client = new Client({
-      connectionString: this.#options.url,
-      application_name: this.#options.name ?? 'model-gateway',
-      connectionTimeoutMillis: connectTimeoutMs(this.#options.url) ?? 0,
-      keepAlive: true,
-      stream: () => socket,
-      pipeline: true,
-    });
-    const opened: Opened = { client, socket };
-    client.on('error', () => this.#giveUp(opened));
-    client.on('end', () => this.#giveUp(opened));
     try {
-      await client.connect();
-      await this.#run(opened, this.#settings(), [], undefined);
+      const opened = await onFirstServer(this.#options.url, (server) => this.#connectTo(server));
+      this.#failures = 0;
+      this.#opened = opened;
+      return opened;
     } catch (error) {
-      socket.destroy();
       this.#failures++;
       this.#retryAtMs = performance.now() + Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10));
       throw error;
     }
-    this.#failures = 0;
-    this.#opened = opened;
-    return opened;
   }
 
-  #settings(): string {
-    const { statementTimeoutMs, lockTimeoutMs, looksUp = false, commitsLate = false } = this.#options;
-    return `
-      SET statement_timeout = ${statementTimeoutMs};
-      SET lock_timeout = ${lockTimeoutMs};
-      SET idle_in_transaction_session_timeout = ${statementTimeoutMs};
-      SET jit = off;
-      ${looksUp ? LOOK_UPS : ''}
-      ${commitsLate ? 'SET synchronous_commit = off' : SAFE_COMMITS}`;
+  async #connectTo({ url, address }: Server): Promise<Opened> {
+    if (this.#closed) throw new StoreError('the store is closed');
+    const wanted = databaseAddress(this.#options.url);
+    const socket = socketTo(address);
+    this.#socket = socket;
+    const client: Wire['client'] = new Client({
+      connectionString: url,
+      application_name: this.#options.name ?? 'model-gateway',
+      connectionTimeoutMillis: wanted.connectTimeoutMs,
+      keepAlive: true,
+      stream: () => socket,
+      pipeline: true,
+    });
+    const wire: Wire = { client, socket };
+    client.on('error', () => this.#giveUp(wire));
+    client.on('end', () => this.#giveUp(wire));
+    // A server that takes connections and then hangs must not keep the others waiting for longer than one that takes none.
+    const limitMs = Math.min(this.#limitMs, wanted.connectTimeoutMs);
+    try {
+      await client.connect();
+      const query = (text: string, name?: string): Promise<readonly Row[]> => this.#run(wire, text, [], name, limitMs);
+      return { ...wire, session: await beginSession(query, client.processID ?? null, wanted, this.#options) };
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
   }
 
-  #giveUp(opened: Opened): void {
-    if (this.#opened === opened) this.#opened = null;
-    opened.socket.destroy();
+  #giveUp(wire: Wire): void {
+    if (this.#opened?.client === wire.client) this.#opened = null;
+    wire.socket.destroy();
   }
 }
 
-async function end({ client, socket }: Opened): Promise<void> {
+/** One that connects to this address, whatever the name of the host leads to. */
+function socketTo(address: string | null): Socket {
+  const socket = new Socket();
+  if (address === null) return socket;
+  const connect = socket.connect.bind(socket);
+  socket.connect = ((port: number) => connect(port, address)) as Socket['connect'];
+  return socket;
+}
+
+async function end({ client, socket }: Wire): Promise<void> {
   const timer = setTimeout(() => socket.destroy(), ANSWER_MARGIN_MS);
   await client.end().catch(() => undefined);
   clearTimeout(timer);

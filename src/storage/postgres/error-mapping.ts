@@ -1,7 +1,31 @@
 /** What PostgreSQL's errors mean here, and the one line that says what an operator can do about them. */
+import { databaseAddress } from '../../core/database-url.ts';
 import { errorCode } from '../../lib/error-code.ts';
-
 import { Refusal, StoreError } from '../errors.ts';
+
+const READ_ONLY = '25006';
+
+/** A server that takes no writes, where one is wanted that does: a standby, or one that an operator has closed. */
+export class ReadOnlyServerError extends Error {
+  override name = 'ReadOnlyServerError';
+  readonly code = READ_ONLY;
+
+  constructor() {
+    super('it takes no writes');
+  }
+}
+
+/** None of several servers could be used. It has the code of the first that answered at all, or else of the first. */
+export class NoServerError extends Error {
+  override name = 'NoServerError';
+  readonly code: string | undefined;
+
+  constructor(failures: readonly { readonly name: string; readonly error: unknown }[]) {
+    super(failures.map(({ name, error }) => `${name}: ${reasonOf(error)}`).join('; '));
+    const codes = failures.map(({ error }) => sqlState(error)).concat(failures.map(({ error }) => systemCode(error)));
+    this.code = codes.find((code) => code !== null) ?? undefined;
+  }
+}
 
 /** PostgreSQL's own code of an error (`SQLSTATE`); null when the error is not the server's. */
 export function sqlState(error: unknown): string | null {
@@ -40,7 +64,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   '3D000': 'there is no such database: create it (CREATE DATABASE), or correct the name in DATABASE_URL',
   '42501':
     'the user lacks a privilege: GRANT CREATE ON DATABASE for the first start, and rights on the schema "gateway"',
-  '25006': 'the server is read-only (a standby): DATABASE_URL must name the primary',
+  [READ_ONLY]: 'the server is read-only (a standby): DATABASE_URL must name the primary',
+  '53100': 'the disk of the server is full: give it more room',
   '53300': 'the server has no connection left: raise max_connections, or run fewer gateways',
   '57P03': 'the server is starting or stopping: try again in a moment',
 };
@@ -51,21 +76,14 @@ export function openingError(url: string, error: unknown): StoreError {
   const reason = reasonOf(error);
   const code = sqlState(error) ?? systemCode(error) ?? '';
   const advice = ADVICE[code] ?? otherAdvice(reason);
-  const line = `Cannot use the PostgreSQL database ${shownUrl(url)} (${reason.replaceAll(/\s+/g, ' ')})`;
+  const line = `Cannot use the PostgreSQL database ${databaseAddress(url).shown} (${reason.replaceAll(/\s+/g, ' ')})`;
   return new StoreError(advice === null ? line : `${line}: ${advice}`, { cause: error });
 }
 
 /** A failure while it served: nothing is known about what was asked. */
 export function servingError(url: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error;
-  return new StoreError(`the database ${shownUrl(url)} failed: ${reasonOf(error)}`, { cause: error });
-}
-
-/** Without the user's name and password. */
-function shownUrl(url: string): string {
-  const { hostname, port, pathname, searchParams } = new URL(url);
-  const host = searchParams.get('host') ?? (hostname === '' ? 'localhost' : hostname);
-  return `${host}:${port === '' ? '5432' : port}${pathname}`;
+  return new StoreError(`the database ${databaseAddress(url).shown} failed: ${reasonOf(error)}`, { cause: error });
 }
 
 function otherAdvice(reason: string): string | null {

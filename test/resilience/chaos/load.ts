@@ -32,9 +32,14 @@ limits: { drain: 5, settle_wait: 300 }
 `;
 }
 
-interface ChatUsage {
+export interface ChatUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
+}
+
+/** In nanos. */
+export function costOf({ prompt_tokens: prompt, completion_tokens: completion }: ChatUsage): number {
+  return prompt * INPUT_NANOS + completion * OUTPUT_NANOS;
 }
 
 /** One request, and what its client saw of it. */
@@ -177,8 +182,7 @@ export async function assertBooks(admin: TestAdmin, jobs: readonly Job[]): Promi
     }
     assert.ok(!job.refused);
     complete += 1;
-    const cost = job.usage.prompt_tokens * INPUT_NANOS + job.usage.completion_tokens * OUTPUT_NANOS;
-    assert.equal(spent, cost, `${what} was seen complete`);
+    assert.equal(spent, costOf(job.usage), `${what} was seen complete`);
   }
   await assertLevels(admin, jobs, views);
   return { complete };

@@ -54,7 +54,7 @@ export function dayAt(ms: number): number {
   return Math.floor(ms / DAY_MS);
 }
 
-/** One thing at a time, on a connection that is left when nobody needs it. Nothing here is money: a commit is not waited for. */
+/** One thing at a time, on a connection that is left when nobody needs it. */
 export class LogDatabase {
   readonly #connection: Connection;
   #last: Promise<unknown> = Promise.resolve();
@@ -66,7 +66,6 @@ export class LogDatabase {
       name: 'model-gateway-requests',
       statementTimeoutMs: STATEMENT_MS,
       lockTimeoutMs: 0,
-      commitsLate: true,
       idleMs: IDLE_MS,
     });
   }

@@ -6,14 +6,15 @@ import { createLedger } from '../../../../src/ledger/ledger.ts';
 import { openPostgresStore } from '../../../../src/ledger/postgres/store.ts';
 import { admitRequest, newKey, settleRequest } from '../../../contract/fixtures.ts';
 import { startPostgres } from '../../../support/postgres.ts';
+import { startTransactionPooler } from '../../../support/transaction-pooler.ts';
 
 const server = await startPostgres();
 after(() => server.stop());
 
 /** The settings with which the ledger's transactions were made that wrote entries, by the default of the database. */
-async function settingsUsed(preset: string): Promise<readonly unknown[]> {
+async function settingsUsed(preset: string, port = server.port): Promise<readonly unknown[]> {
   const database = await server.createDatabase();
-  const url = server.url(database);
+  const url = server.url(database).replace(String(server.port), String(port));
   await (await openPostgresStore({ url })).close();
   await server.query(
     database,
@@ -42,4 +43,10 @@ test('[F4] [F30] a server that does not wait for its disk is made to; a stricter
   assert.deepEqual(await settingsUsed('off'), ['on', 'on', 'on']);
   assert.deepEqual(await settingsUsed('local'), ['local', 'local', 'local']);
   assert.deepEqual(await settingsUsed('remote_apply'), ['remote_apply', 'remote_apply', 'remote_apply']);
+});
+
+test('[F52] the same behind a pooler that gives each transaction another session', async () => {
+  await using pooler = await startTransactionPooler(server.port);
+  assert.deepEqual(await settingsUsed('off', pooler.port), ['on', 'on', 'on']);
+  assert.deepEqual(await settingsUsed('remote_apply', pooler.port), ['remote_apply', 'remote_apply', 'remote_apply']);
 });
