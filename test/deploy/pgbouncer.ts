@@ -25,7 +25,12 @@ export function keepsPrepared(): boolean {
   return Number(/PgBouncer 1\.(\d+)/.exec(String(stdout))?.[1] ?? 0) >= KEEPS_PREPARED_MINOR;
 }
 
-export async function startPgBouncer(serverPort: number, poolMode: string): Promise<RunningPgBouncer> {
+export async function startPgBouncer(
+  serverPort: number,
+  poolMode: string,
+  poolSize = 40,
+  clients = 200,
+): Promise<RunningPgBouncer> {
   const folder = temporaryFolder('gateway-pgbouncer');
   chmodSync(folder, 0o755);
   const port = await freePort();
@@ -43,8 +48,8 @@ export async function startPgBouncer(serverPort: number, poolMode: string): Prom
     `auth_file = ${join(folder, 'users.txt')}`,
     `pool_mode = ${poolMode}`,
     'server_round_robin = 1',
-    'default_pool_size = 40',
-    'max_client_conn = 200',
+    `default_pool_size = ${poolSize}`,
+    `max_client_conn = ${clients}`,
     ...(keepsPrepared() ? ['max_prepared_statements = 100'] : []),
   ];
   writeFileSync(file, settings.join('\n'));

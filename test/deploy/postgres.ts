@@ -8,6 +8,7 @@ import { Client } from 'pg';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { Connection } from '../../src/storage/postgres/connection.ts';
+import { openingError } from '../../src/storage/postgres/error-mapping.ts';
 import {
   assertBooks,
   type ChatUsage,
@@ -177,6 +178,34 @@ describe('PgBouncer in statement mode', { skip: pgbouncer.skip }, () => {
     await using pooler = await startPgBouncer(server.port, 'statement');
     const url = `postgres://postgres@127.0.0.1:${pooler.port}/postgres?${PATIENT}`;
     await assert.rejects(openPostgresStore({ url }), /pool_mode = transaction or session, not statement/);
+  });
+});
+
+describe('PgBouncer that is too small', { skip: pgbouncer.skip }, () => {
+  test('[F52] a start that gets no session, or is no longer let in, says what to raise', async () => {
+    await using server = await startPostgres();
+    const advice = async (size: number, clients: number): Promise<string> => {
+      await using pooler = await startPgBouncer(server.port, 'session', size, clients);
+      const url = `postgres://postgres@127.0.0.1:${pooler.port}/postgres`;
+      const [first, second] = [1, 2].map(() => new Connection({ url, statementTimeoutMs: 1_000, lockTimeoutMs: 0 }));
+      assert.ok(first !== undefined && second !== undefined);
+      try {
+        await until(async () =>
+          first.open().then(
+            () => true,
+            () => false,
+          ),
+        );
+        return await second.open().then(
+          () => 'it was let in',
+          (error: unknown) => openingError(url, error).message,
+        );
+      } finally {
+        await Promise.all([first.close(), second.close()]);
+      }
+    };
+    assert.match(await advice(1, 10), /^Cannot use .*raise default_pool_size there$/);
+    assert.match(await advice(1, 1), /^Cannot use .*raise max_client_conn there$/);
   });
 });
 

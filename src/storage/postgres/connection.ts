@@ -243,7 +243,12 @@ export class Connection {
     const limitMs = Math.min(this.#limitMs, wanted.connectTimeoutMs);
     try {
       await client.connect();
-      const query = (text: string, name?: string): Promise<readonly Row[]> => this.#run(wire, text, [], name, limitMs);
+      const query = (text: string, name?: string): Promise<readonly Row[]> =>
+        this.#run(wire, text, [], name, limitMs).catch((error: unknown) => {
+          if (!(error instanceof StoreError)) throw error;
+          // As where no connection is made at all, so that the same is said about it.
+          throw new Error(`timeout: it took the connection and gave no answer within ${limitMs} ms`, { cause: error });
+        });
       return { ...wire, session: await beginSession(query, client.processID ?? null, wanted, this.#options) };
     } catch (error) {
       socket.destroy();

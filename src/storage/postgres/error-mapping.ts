@@ -87,6 +87,10 @@ export function servingError(url: string, error: unknown): StoreError {
 }
 
 function otherAdvice(reason: string): string | null {
+  if (/took the connection|query_wait_timeout/.test(reason))
+    return 'the server hangs, or a pooler has no session left for it: raise default_pool_size there';
+  if (/no more connections allowed/.test(reason))
+    return 'the pooler takes no more clients: raise max_client_conn there';
   if (/timeout/i.test(reason)) return 'no answer: check the network and the firewall, or host and port in DATABASE_URL';
   if (/does not support SSL/.test(reason)) return 'take sslmode out of DATABASE_URL, or turn SSL on in the server';
   if (/certificate|self.signed/i.test(reason)) return 'add sslrootcert=… to DATABASE_URL, or sslmode=no-verify';

@@ -1,10 +1,14 @@
 /** A connection to two servers: which one it uses when one of them ends, hangs or takes no writes. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Connection } from '../../../../src/storage/postgres/connection.ts';
 import { openingError } from '../../../../src/storage/postgres/error-mapping.ts';
+import { certificateOfLocalhost } from '../../../support/certificate.ts';
 import { startPostgres, type TestPostgres } from '../../../support/postgres.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 let one: TestPostgres;
 let two: TestPostgres;
@@ -45,10 +49,10 @@ describe('[F52] a connection to several servers', () => {
     for (const server of [one, two]) await server.query('postgres', 'CREATE TABLE written (n integer)');
   });
   after(() => Promise.all([one.stop(), two.stop()]));
-  beforeEach((t) => {
+  beforeEach(() => {
     connection = connectTo(both());
-    if ('after' in t) t.after(() => connection.close());
   });
+  afterEach(() => connection.close());
 
   test('is with the first that takes writes, and leaves one that no longer does at the first statement', async () => {
     await readOnly(one, true);
@@ -94,8 +98,29 @@ describe('[F52] a connection to several servers', () => {
     assert.notEqual(await portWritten(), 0);
   });
 
-  test('finds the addresses of a name', async () => {
-    connection = connectTo(`localhost:${one.port}`);
-    assert.equal(await portWritten(), one.port);
+  test('goes to the address of a name, and checks the certificate against the name', async () => {
+    const folder = temporaryFolder('gateway-postgres-tls');
+    const { key, cert } = certificateOfLocalhost();
+    const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    writeFileSync(keyFile, key, { mode: 0o640 });
+    writeFileSync(certFile, cert);
+    // The server runs as nobody then, and takes a key of root that its group may read.
+    if (process.getuid?.() === 0) chownSync(keyFile, 0, 65_534);
+    chmodSync(keyFile, process.getuid?.() === 0 ? 0o640 : 0o600);
+    chmodSync(folder, 0o755);
+    const tls = ['ssl=on', `ssl_cert_file=${certFile}`, `ssl_key_file=${keyFile}`].flatMap((one) => ['-c', one]);
+    await using server = await startPostgres(tls);
+    const attempt = async (host: string): Promise<unknown> => {
+      const url = `postgres://postgres@${host}:${server.port}/postgres?sslmode=verify-full&sslrootcert=${certFile}&connect_timeout=300`;
+      const secured = new Connection({ url, statementTimeoutMs: 60_000, lockTimeoutMs: 60_000 });
+      try {
+        const [row] = await secured.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
+        return row?.ssl;
+      } finally {
+        await secured.close();
+      }
+    };
+    assert.equal(await attempt('localhost'), true);
+    await assert.rejects(attempt('127.0.0.1'), /certificate/);
   });
 });
