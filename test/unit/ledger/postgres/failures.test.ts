@@ -70,6 +70,25 @@ describe('a failing connection', () => {
     assert.deepEqual((await insist(() => ledger.audit())).findings, []);
   });
 
+  test('[F53] cut between loading and saving: nothing of the batch is done, and sent again it is done once', async (t) => {
+    const { proxy, ledger, key } = await behindProxy(t);
+    const other = admitRequest(key.id, 'h2', 1n);
+    assert.equal((await ledger.admit(admitRequest(key.id, 'h1', 5n))).kind, 'admitted');
+    for (let i = 0; i < 6; i++) await insist(() => ledger.ping());
+    const lost = proxy.loseAnswers(1);
+    const batch = await Promise.allSettled([ledger.settle(settleRequest(key.id, 'h1', 3n)), ledger.admit(other)]);
+    assert.deepEqual(
+      batch.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    await lost;
+    const summary = await insist(() => ledger.summary(key.id));
+    assert.deepEqual([summary?.used, summary?.reserved, summary?.liveHolds], [0n, 5n, 1]);
+    assert.deepEqual(await ledger.settle(settleRequest(key.id, 'h1', 3n)), { kind: 'settled', charged: 3n });
+    assert.equal((await ledger.admit(other)).kind, 'admitted');
+    assert.deepEqual((await insist(() => ledger.audit())).findings, []);
+  });
+
   test('[F5] a purchase whose connection was cut is booked once when it is sent again', async (t) => {
     const { proxy, ledger, key } = await behindProxy(t);
     const lost = proxy.loseCommits(1);
