@@ -10,7 +10,7 @@ export const TIMEOUTS = section({
   // Unstreamed answers of reasoning models arrive in one piece after minutes.
   first_byte: seconds('firstByteMs', 'From sending the request to the first byte of the answer.', 300),
   idle: seconds('idleMs', 'Between two bytes of an answer.', 120),
-  // Streams end after five minutes at the latest.
+  // Streams have a limit of their own, `streams.total`.
   total: seconds('totalMs', 'A whole unstreamed exchange.', 600),
 });
 export type Timeouts = Values<typeof TIMEOUTS>;
