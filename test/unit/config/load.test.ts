@@ -256,7 +256,12 @@ models:
     const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
     assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
     assert.equal(changed.limits.connectionsPerAddress, 7);
-    assert.deepEqual(changed.streams, { totalMs: 3_600_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
+    assert.deepEqual(changed.streams, {
+      totalMs: 3_600_000,
+      keepAliveMs: 0,
+      headersWaitMs: 15_000,
+      holdWaitMs: 10_000,
+    });
     assert.deepEqual(changed.routing, {
       order: 'least-latency',
       maxAttempts: 1,
