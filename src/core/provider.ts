@@ -72,7 +72,7 @@ export interface Provider extends Values<typeof PROVIDER_SWITCHES> {
   readonly headers: Readonly<Record<string, string>>;
   /** The chat field that carries the output limit where the client named none. */
   readonly chatLimitField: 'max_tokens' | 'max_completion_tokens';
-  /** Whether its API counts tokens (`/v1/messages/count_tokens`). */
+  /** Whether its API counts tokens (`/count_tokens` of messages, `/input_tokens` of responses). */
   readonly countsTokens: boolean;
   /** `azure`: the api-version. `ai-sdk`: what the package is given. */
   readonly options: Readonly<Record<string, unknown>>;

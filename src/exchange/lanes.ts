@@ -16,6 +16,7 @@ import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
 import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
+import { compactingLane } from '../wire/responses/compaction.ts';
 import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import { type HostedToolContext, withHostedTools } from './hosted-tools.ts';
@@ -105,7 +106,8 @@ export class Lanes {
         usableModel: this.#options.usableModel,
       },
     );
-    const lane = this.#carry(priced, target, provider);
+    const carried = this.#carry(priced, target, provider);
+    const lane = request.compaction ? compactingLane(carried, request.compaction) : carried;
     const warnings = unpriced
       .map(
         ({ type, param }) => `${param}: the hosted tool "${shownName(type)}" is left out, it has no configured price`,

@@ -372,7 +372,7 @@ describe('what a file may not say', () => {
     ],
     [
       'providers: { openai: { count_tokens: true } }',
-      'providers.openai.count_tokens: must be false: only providers with the messages format count tokens',
+      'providers.openai.count_tokens: must be false: only providers with the messages or responses format count tokens',
     ],
     ['limits: { headers_timeout: 150 }', 'limits.headers_timeout: must not be longer than limits.body_timeout (120)'],
     ['providers: { openai: { api_version: v1 } }', 'providers.openai.api_version: belongs to kind azure only'],
