@@ -13,12 +13,13 @@ export interface Expander {
 }
 
 export function expander({ ledger, seals }: Gateway, keyId: string, policy: Policy): Expander {
+  const own = seals.of(keyId);
   return {
     async expand(parsed) {
       const expanded = await expandReferences(ledger, keyId, policy, parsed);
-      const request = withSummaries(expanded.request, (sealed) => seals.open(keyId, sealed));
+      const request = withSummaries(expanded.request, (sealed) => own.open(sealed));
       return request === expanded.request ? expanded : { ...expanded, request };
     },
-    seal: (summary) => seals.seal(keyId, summary),
+    seal: (summary) => own.seal(summary),
   };
 }

@@ -94,7 +94,13 @@ export class Lanes {
     const { request } = this.#options;
     const { pricing } = this.#options.model;
     if (provider.kind === 'ai-sdk') refuseMultiplied(request);
-    const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
+    const { format } = this.#options;
+    const translated = target.format !== format && format !== 'chat';
+    const unpriced = request.info.hostedTools.filter(({ type, param }) => {
+      // A translation never sends a tool that the conversation declares for its own format, and says what becomes of it.
+      if (translated && !param.startsWith('tools[')) return false;
+      return hostedToolOf(pricing, provider.name, type) === null;
+    });
     const priced = withHostedTools(
       withPlainTier(request, this.#options, target, provider),
       request.info.hostedTools,

@@ -37,7 +37,7 @@ export async function readRequest(
     const context = { betas: header !== null };
     const parsed = omitNulls(parseBody(received, jsonValues), format.optionalFields);
     if (onlyCounts(endpoint)) return await readCounted(parsed, format, context, expander);
-    if (endpoint === 'compact') return await readCompaction(parsed, format, context, expander);
+    if (endpoint === 'compact') return await readCompaction(parsed, format, context, { expander, models });
     const said = models === null ? parsed : withDefaults(parsed, name, models);
     if (name !== 'responses' || expander === undefined) {
       const info = format.validateRequest(said.body, said.bytes, context);
@@ -80,14 +80,15 @@ async function readCompaction(
   parsed: ParsedBody,
   format: WireFormat,
   context: FormatContext,
-  expander: Expander | undefined,
+  { expander, models }: { readonly expander: Expander | undefined; readonly models: ReadonlyMap<string, Model> | null },
 ): Promise<ValidRequest> {
   const said = withInput(parsed);
   format.validateRequest(said.body, said.bytes, { ...context, references: true });
   const costFields = readCostFields(said, null);
   if (expander === undefined) throw new TypeError('a compaction needs the key that it is made for');
   const { request: whole } = await expander.expand(said);
-  const asked = parseBody(Buffer.from(JSON.stringify(summaryRequest(whole.body))));
+  const made = parseBody(Buffer.from(JSON.stringify(summaryRequest(whole.body))));
+  const asked = models === null ? made : withDefaults(made, format.name, models);
   const info = format.validateRequest(asked.body, asked.bytes, context);
   return {
     ...asked,

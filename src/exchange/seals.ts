@@ -9,16 +9,35 @@ export class Seals {
     this.#installationSecret = installationSecret;
   }
 
-  seal(keyId: string, text: string): string {
-    return sealText(this.#keyFor(keyId), text);
+  /** For one request: what it seals with is derived when it is first needed. */
+  of(keyId: string): KeySeal {
+    return new KeySeal(this.#installationSecret, keyId);
+  }
+}
+
+export class KeySeal {
+  readonly #installationSecret: string;
+  readonly #keyId: string;
+  #derived: Uint8Array | null = null;
+
+  constructor(installationSecret: string, keyId: string) {
+    this.#installationSecret = installationSecret;
+    this.#keyId = keyId;
+  }
+
+  seal(text: string): string {
+    return sealText(this.#key, text);
   }
 
   /** Null where it was not sealed for this key. */
-  open(keyId: string, sealed: string): string | null {
-    return openText(this.#keyFor(keyId), sealed);
+  open(sealed: string): string | null {
+    return openText(this.#key, sealed);
   }
 
-  #keyFor(keyId: string): Uint8Array {
-    return new Uint8Array(hkdfSync('sha256', this.#installationSecret, keyId, 'model-gateway compaction', 32));
+  get #key(): Uint8Array {
+    this.#derived ??= new Uint8Array(
+      hkdfSync('sha256', this.#installationSecret, this.#keyId, 'model-gateway compaction', 32),
+    );
+    return this.#derived;
   }
 }

@@ -178,6 +178,8 @@ describe('[R79] POST /v1/responses/compact', () => {
       [{ input: 'x', conversation: 'conv_1' }, 'conversation'],
       [{ input: [{ type: 'item_reference', id: 'msg_none' }] }, 'input[0].id'],
       [{ input: 'x', service_tier: 'priority' }, 'service_tier'],
+      [{ input: Array(65).fill({ type: 'compaction', encrypted_content: 'mgc1_x' }) }, 'input'],
+      [{ input: [{ type: 'compaction', encrypted_content: 'mgc1_x' }] }, 'input[0].encrypted_content'],
     ] as const) {
       const refused = visit(key, 'compact', { body: { model: 'sandbox/alpha', ...body } });
       assert.equal((await refusal(refused, 'compact', 400, 'invalid_request')).param, param);

@@ -1,5 +1,5 @@
 /** Tools that a conversation adds and withdraws: `tool_addition`, `tool_removal`, and the `tool_changes` of a compaction. */
-import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import type { TurnTool } from '../translate/turn.ts';
 
 interface ToolChange {
@@ -31,34 +31,50 @@ export function toolsInEffect(
       offered.delete(name ?? '');
       continue;
     }
-    const definition = change.type === 'tool_definition' ? objectAt(change, 'definition') : undefined;
-    const tool = definition ? read(definition, `${at}.definition`) : known.get(name ?? '');
+    const tool = definedBy(change, at, read) ?? known.get(name ?? '');
     if (tool === undefined) continue;
+    const isNew = known.get(nameOf(tool)) !== tool;
     known.set(nameOf(tool), tool);
-    if (past && definition && tool.kind === 'foreign')
-      warnings.push(`${tool.at}: left out, the target has no such tool`);
+    if (past && isNew && tool.kind === 'foreign') warnings.push(`${tool.at}: left out, the target has no such tool`);
     else offered.set(nameOf(tool), tool);
   }
   return [...offered.values()];
+}
+
+/** Undefined where the change names a tool that is declared elsewhere. */
+function definedBy(
+  change: JsonObject,
+  at: string,
+  read: (tool: JsonObject, at: string) => TurnTool,
+): TurnTool | undefined {
+  if (stringAt(change, 'type')?.endsWith('_reference')) return undefined;
+  if (change.type !== 'tool_definition') return read(change, at);
+  const definition = objectAt(change, 'definition');
+  return definition && read(definition, `${at}.definition`);
 }
 
 function nameOf(tool: TurnTool): string {
   return tool.kind === 'foreign' ? (stringAt(tool.raw, 'name') ?? tool.at) : tool.name;
 }
 
+/** Those of the system prompt count for the whole conversation. */
 function changesIn(body: JsonObject): readonly ToolChange[] {
   const messages = objectsAt(body, 'messages');
   const answered = messages.findLastIndex(({ role }) => role === 'assistant');
-  return messages.flatMap(({ content }, index) => {
-    const past = index <= answered;
-    return (Array.isArray(content) ? content : []).flatMap((block, at): ToolChange[] => {
-      const path = `messages[${index}].content[${at}]`;
-      if (!isObject(block)) return [];
-      if (isToolChange(block)) return [{ block, at: `${path}.tool`, past }];
-      if (block.type !== 'compaction') return [];
-      return objectsAt(block, 'tool_changes').map((change, number) => {
-        return { block: change, at: `${path}.tool_changes[${number}].tool`, past };
-      });
+  return [
+    ...changesAmong(body.system, 'system', false),
+    ...messages.flatMap(({ content }, index) => changesAmong(content, `messages[${index}].content`, index <= answered)),
+  ];
+}
+
+function changesAmong(blocks: Json | undefined, path: string, past: boolean): readonly ToolChange[] {
+  return (Array.isArray(blocks) ? blocks : []).flatMap((block: Json, index): ToolChange[] => {
+    const at = `${path}[${index}]`;
+    if (!isObject(block)) return [];
+    if (isToolChange(block)) return [{ block, at: `${at}.tool`, past }];
+    if (block.type !== 'compaction') return [];
+    return objectsAt(block, 'tool_changes').map((change, number) => {
+      return { block: change, at: `${at}.tool_changes[${number}].tool`, past };
     });
   });
 }

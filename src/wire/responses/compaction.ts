@@ -22,6 +22,9 @@ import { inputItems, listedItem } from './stored-items.ts';
 /** How sealed summaries begin, so that they are told from what providers encrypt. */
 const SEALED = 'mgc1_';
 
+/** Each stands for all that was said before it: nobody needs many. */
+const OPENED_MAX = 64;
+
 /** A compaction that is being made. */
 export interface Compaction {
   /** The user's messages, which stay as they are. */
@@ -120,7 +123,9 @@ function summaryIn(response: JsonObject): string {
  */
 export function withSummaries(request: ParsedBody, open: (sealed: string) => string | null): ParsedBody {
   const items = arrayAt(request.body, 'input') ?? [];
-  if (!items.some(isSealed)) return request;
+  const sealed = items.filter(isSealed).length;
+  if (sealed === 0) return request;
+  if (sealed > OPENED_MAX) refuse('input', `input has more than ${OPENED_MAX} compactions.`);
   const opened = items.map((item, index): Json => {
     if (!isSealed(item)) return item;
     const summary = open(item.encrypted_content.slice(SEALED.length));
