@@ -17,6 +17,7 @@ import type { Lane } from '../wire/lane.ts';
 import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
 import { compactingLane } from '../wire/responses/compaction.ts';
+import { untold } from '../wire/translate/history.ts';
 import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import { type HostedToolContext, withHostedTools } from './hosted-tools.ts';
@@ -147,7 +148,7 @@ export class Lanes {
     }
     if (unpricedLifetime !== null) refuseLifetime(unpricedLifetime);
     const readable = request.state ? stripForeignReasoning(priced, request.state.storedReasoning, provider) : priced;
-    return from.passthrough({
+    const lane = from.passthrough({
       ...stripPackedReasoning(from.inputField, readable),
       ...common,
       info: request.info,
@@ -155,6 +156,8 @@ export class Lanes {
       storesResponses: provider.storesResponses,
       wantsEncrypted: (upstreamModel) => wantsEncrypted(request, model, provider, upstreamModel),
     });
+    // A package is asked by its adapter, which reads the request as a translation does.
+    return provider.kind === 'ai-sdk' ? { ...lane, warnings: untold(from.toTurn(priced.body)) } : lane;
   }
 }
 
