@@ -65,14 +65,19 @@ describe('a request that cannot be carried', () => {
     const use = { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] };
     const asked = [use, { role: 'user', content: [result] }];
     assert.deepEqual(
-      lane('messages', 'chat', { ...MINIMAL.messages, messages: [...asked, { role: 'assistant', content: 'y' }] })
-        .warnings,
+      lane('messages', 'chat', {
+        ...MINIMAL.messages,
+        messages: [...asked, { role: 'assistant', content: 'y' }, { role: 'user', content: 'z' }],
+      }).warnings,
       [
         'messages[1].content[0].content[1]: left out, this model takes files as data, not by URL',
         'messages[1].content[0].content[0]: "hologram" is left out',
       ],
     );
     refused('messages', 'chat', { messages: asked }, 'messages[1].content[0].content[1]');
+    // The beginning of an answer that the model is to go on with is none.
+    const begun = [...asked, { role: 'assistant', content: 'y' }];
+    refused('messages', 'chat', { messages: begun }, 'messages[1].content[0].content[1]');
     const call = { type: 'local_shell_call', id: 'x', call_id: 'y', action: {}, status: 'completed' };
     const output = { type: 'local_shell_call_output', id: 'o', call_id: 'y', output: 'r' };
     assert.deepEqual(

@@ -1,5 +1,6 @@
 /** Tools that a conversation adds and withdraws: `tool_addition`, `tool_removal`, and the `tool_changes` of a compaction. */
 import { isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
+import { lastAnswer } from '../translate/history.ts';
 import type { TurnTool } from '../translate/turn.ts';
 
 interface ToolChange {
@@ -60,7 +61,7 @@ function nameOf(tool: TurnTool): string {
 /** Those of the system prompt count for the whole conversation. */
 function changesIn(body: JsonObject): readonly ToolChange[] {
   const messages = objectsAt(body, 'messages');
-  const answered = messages.findLastIndex(({ role }) => role === 'assistant');
+  const answered = lastAnswer(messages);
   return [
     ...changesAmong(body.system, 'system', false),
     ...messages.flatMap(({ content }, index) => changesAmong(content, `messages[${index}].content`, index <= answered)),

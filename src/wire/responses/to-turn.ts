@@ -10,7 +10,7 @@ import {
   stringAt,
 } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { withHistory } from '../translate/history.ts';
+import { lastAnswer, withHistory } from '../translate/history.ts';
 import { readChoice, readCommonSettings, readShape } from '../translate/openai.ts';
 import type {
   OutputShape,
@@ -100,7 +100,7 @@ function readInput(input: Json | undefined, warnings: string[]): ReadInput {
       messages.push(answer);
     }
   }
-  const answered = messages.findLastIndex(({ role }) => role === 'assistant');
+  const answered = lastAnswer(messages);
   const tools = added.flatMap(({ tool, after }) => {
     // The client cannot take back what it added before an answer.
     if (tool.kind !== 'foreign' || after > answered) return [tool];

@@ -5,9 +5,15 @@
 import { leaveOut, usableTools } from './tools.ts';
 import type { Part, Turn, TurnMessage } from './turn.ts';
 
+/** The index of the last answer; -1 where there is none. What the conversation ends with is the beginning of the next one. */
+export function lastAnswer(messages: readonly { readonly role?: unknown }[]): number {
+  const asked = messages.findLastIndex(({ role }) => role !== 'assistant');
+  return messages.slice(0, asked + 1).findLastIndex(({ role }) => role === 'assistant');
+}
+
 /** The conversation with everything up to the last answer marked as past. */
 export function withHistory(messages: readonly TurnMessage[]): readonly TurnMessage[] {
-  const last = messages.findLastIndex(({ role }) => role === 'assistant');
+  const last = lastAnswer(messages);
   return messages.map((message, index) => (index > last ? message : { ...message, parts: message.parts.map(asPast) }));
 }
 

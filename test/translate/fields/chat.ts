@@ -67,6 +67,7 @@ export const CHAT_FIELDS: readonly FieldRow[] = [
       messages: [
         { role: 'user', content: 'Hi' },
         { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
       ],
     },
     probe: {
@@ -79,6 +80,7 @@ export const CHAT_FIELDS: readonly FieldRow[] = [
           ],
         },
         { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
       ],
     },
   },

@@ -166,12 +166,14 @@ export const MESSAGES_FIELDS: readonly FieldRow[] = [
       messages: [
         { role: 'user', content: 'Hi' },
         { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
       ],
     },
     probe: {
       messages: [
         { role: 'user', content: [{ type: 'text', text: 'Hi' }, { type: 'hologram' }] },
         { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
       ],
     },
   },

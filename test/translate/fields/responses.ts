@@ -91,8 +91,8 @@ export const RESPONSES_FIELDS: readonly FieldRow[] = [
   { field: 'input[] compaction_trigger', probe: item({ type: 'compaction_trigger' }) },
   {
     field: 'input[] compaction_trigger, answered',
-    base: item({ role: 'assistant', content: 'x' }),
-    probe: item({ type: 'compaction_trigger' }, { role: 'assistant', content: 'x' }),
+    base: item({ role: 'assistant', content: 'x' }, { role: 'user', content: 'Hi' }),
+    probe: item({ type: 'compaction_trigger' }, { role: 'assistant', content: 'x' }, { role: 'user', content: 'Hi' }),
   },
   {
     field: 'input[] configuration_update',
