@@ -59,7 +59,7 @@ export function assembleProvider(
       Object.entries(provider.headers ?? {}).map(([header, value]) => [header.toLowerCase(), value]),
     ),
     chatLimitField: provider.chat_limit_field ?? host?.chatLimitField ?? row.chatLimitField,
-    countsTokens: provider.count_tokens ?? row.countsTokens,
+    countsTokens: provider.count_tokens ?? host?.countsTokens ?? row.countsTokens,
     options: {
       ...(provider.api_version === undefined ? {} : { api_version: provider.api_version }),
       ...provider.options,

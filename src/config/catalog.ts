@@ -104,8 +104,9 @@ function providerProblems(name: string, provider: FileProvider): Problem[] {
   for (const header of Object.keys(provider.headers ?? {})) {
     if (OWN_HEADERS.has(header.toLowerCase())) refuse('headers', `\`${header}\` is set by the gateway itself`);
   }
-  if (provider.count_tokens === true && !(provider.formats ?? row.assumedFormats).includes('messages')) {
-    refuse('count_tokens', 'must be false: only providers with the messages format count tokens');
+  const countable = kind !== 'ai-sdk' && (provider.formats ?? row.assumedFormats).some((format) => format !== 'chat');
+  if (provider.count_tokens === true && !countable) {
+    refuse('count_tokens', 'must be false: only providers with the messages or responses format count tokens');
   }
   if (provider.api_version !== undefined && kind !== 'azure') refuse('api_version', 'belongs to kind azure only');
   for (const key of ['package', 'factory', 'options', 'call_options'] as const) {

@@ -68,6 +68,7 @@ export interface KnownHost {
   readonly baseUrl: string;
   readonly formats: readonly Format[];
   readonly chatLimitField: Provider['chatLimitField'];
+  readonly countsTokens?: boolean;
   /** Its id in `@pydantic/genai-prices`. */
   readonly priceBook: string;
   /** Which of the upstream ids listed there this address serves. */
@@ -98,6 +99,7 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     baseUrl: 'https://api.openai.com/v1',
     formats: ['chat', 'responses'],
     chatLimitField: 'max_completion_tokens',
+    countsTokens: true,
     priceBook: 'openai',
     serves:
       /^(?!ft:|gpt-oss|computer-use|codex-mini|ada$|babbage|curie|davinci|text-davinci|gpt-3\.5-0301)(?!.*(instruct|search-preview|deep-research|:|-$))/,

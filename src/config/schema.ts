@@ -86,7 +86,12 @@ const ProviderSchema = Type.Object(
         description: 'The chat field in which it is sent the output limit.',
       }),
     ),
-    count_tokens: Type.Optional(Type.Boolean({ description: 'Whether it offers /v1/messages/count_tokens.' })),
+    count_tokens: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether it offers /v1/messages/count_tokens, or /v1/responses/input_tokens, for the formats that it has.',
+      }),
+    ),
     hosted_tools: HostedTools,
     multipliers: Multipliers,
     ...PROVIDER_SWITCHES.properties,

@@ -77,7 +77,7 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   upstream_error:
     'The provider answered with an error, with something unreadable, or broke off; on chat and responses, also when it took too long. Before the stream began nothing was charged. Retry with backoff.',
   upstream_timeout:
-    'The provider took too long, or the stream reached its five minutes. Retry with backoff, stream long answers, or ask for less output.',
+    'The provider took too long, or the stream reached its time limit (five minutes, unless the operator has raised `streams.total`). Retry with backoff, stream long answers, or ask for less output.',
   service_unavailable:
     'The gateway cannot serve this request, and the message says why: its store is out of reach, it is shutting down, it has as many connections as it can serve, the key is being changed, the prompt could not be counted in time, or an operator has stopped the request. It never admits what it cannot book. Retry after `Retry-After`; where the message says that the request is charged, a retry without its `Idempotency-Key` is charged again.',
   internal_error:

@@ -13,13 +13,17 @@ export interface Endpoint {
     | 'get_model'
     | 'chat'
     | 'responses'
+    | 'input_tokens'
+    | 'compact'
     | 'get_response'
     | 'delete_response'
+    | 'cancel_response'
+    | 'input_items'
     | 'messages'
     | 'count_tokens'
     | 'usage';
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Relative to the origin. A last segment `{id}` stands for any one segment; that of a model for all that follows. */
+  /** Relative to the origin. A segment `{id}` stands for any one segment; that of a model for all that follows. */
   readonly path: string;
   readonly envelope: Envelope;
   readonly credentials: readonly CredentialScheme[];
@@ -42,6 +46,7 @@ const NO_504 = { upstream_timeout: 'upstream_error' } as const;
 const GENERATION_STATUSES = [400, 401, 402, 403, 404, 409, 429, 502, 503] as const;
 
 const STORED_RESPONSE_STATUSES = [401, 403, 404, 429, 503] as const;
+const COUNT_STATUSES = [400, ...STORED_RESPONSE_STATUSES] as const;
 
 const READ = {
   method: 'GET',
@@ -81,14 +86,36 @@ export const ENDPOINTS = {
   get_model: { ...CATALOG, name: 'get_model', path: '/v1/models/{id}', statuses: [401, 404, 429, 503] },
   chat: { ...GENERATION, name: 'chat', path: '/v1/chat/completions', format: 'chat' },
   responses: { ...GENERATION, name: 'responses', path: '/v1/responses', format: 'responses' },
+  input_tokens: {
+    ...GENERATION,
+    name: 'input_tokens',
+    path: '/v1/responses/input_tokens',
+    format: 'responses',
+    statuses: COUNT_STATUSES,
+    projection: {},
+  },
+  compact: { ...GENERATION, name: 'compact', path: '/v1/responses/compact', format: 'responses' },
   get_response: { ...STORED_RESPONSE, name: 'get_response' },
   delete_response: { ...STORED_RESPONSE, name: 'delete_response', method: 'DELETE' },
+  cancel_response: {
+    ...STORED_RESPONSE,
+    name: 'cancel_response',
+    method: 'POST',
+    path: '/v1/responses/{id}/cancel',
+    statuses: COUNT_STATUSES,
+  },
+  input_items: {
+    ...STORED_RESPONSE,
+    name: 'input_items',
+    path: '/v1/responses/{id}/input_items',
+    statuses: COUNT_STATUSES,
+  },
   messages: { ...MESSAGES, name: 'messages', path: '/v1/messages', statuses: [...GENERATION_STATUSES, 504] },
   count_tokens: {
     ...MESSAGES,
     name: 'count_tokens',
     path: '/v1/messages/count_tokens',
-    statuses: [400, 401, 403, 404, 429, 503],
+    statuses: COUNT_STATUSES,
   },
   usage: { ...READ, name: 'usage', path: '/v1/usage', statuses: [401, 429, 503], projection: NO_403 },
 } as const satisfies Record<string, Endpoint>;
@@ -98,27 +125,36 @@ export type EndpointName = keyof typeof ENDPOINTS;
 const PARAMETER = '{id}';
 const MODEL_STEM = stemOf(ENDPOINTS.get_model);
 
-/** The path of the endpoint that ends in a parameter, for a path that it serves; null for every other path. */
+/** The path of the endpoint with a parameter that serves this path; null for every other path. */
 export function parameterisedPath(path: string): string | null {
   if (path.endsWith('/')) return null;
   // Model ids have slashes, which not every client encodes.
   if (path.startsWith(MODEL_STEM)) return ENDPOINTS.get_model.path;
-  const pattern = path.slice(0, path.lastIndexOf('/') + 1) + PARAMETER;
-  return Object.values(ENDPOINTS).some((row) => row.path === pattern) ? pattern : null;
+  const last = path.lastIndexOf('/');
+  const before = path.lastIndexOf('/', last - 1);
+  const patterns = [path.slice(0, last + 1) + PARAMETER];
+  if (last - before > 1) patterns.push(path.slice(0, before + 1) + PARAMETER + path.slice(last));
+  return patterns.find((pattern) => Object.values(ENDPOINTS).some((row) => row.path === pattern)) ?? null;
 }
 
 /** The value of the parameter in the path of a request to the endpoint; null where its escapes are not text. */
 export function pathParameter(endpoint: Endpoint, path: string): string | null {
   const stem = stemOf(endpoint);
+  const tail = endpoint.path.slice(stem.length + PARAMETER.length);
   try {
-    return decodeURIComponent(path.slice(path.indexOf(stem) + stem.length));
+    return decodeURIComponent(path.slice(path.indexOf(stem) + stem.length, path.length - tail.length));
   } catch {
     return null;
   }
 }
 
+/** Whether the endpoint counts the tokens of a request instead of answering it. */
+export function onlyCounts(name: string | null): boolean {
+  return name === 'count_tokens' || name === 'input_tokens';
+}
+
 function stemOf({ path }: Endpoint): string {
-  return path.slice(0, -PARAMETER.length);
+  return path.slice(0, path.indexOf(PARAMETER));
 }
 
 /** Where the keys of one mode are served: every endpoint below its own path prefix. */

@@ -73,15 +73,7 @@ export const LIMITS = section({
 export type Limits = Values<typeof LIMITS>;
 
 export const STREAMS = section({
-  total: setting(
-    'totalMs',
-    Type.Number({
-      minimum: 0.001,
-      maximum: 300,
-      description: 'From acceptance to the end of a stream. Default and most: 300. In seconds.',
-    }),
-    (given = 300) => Math.round(given * 1000),
-  ),
+  total: seconds('totalMs', 'From acceptance to the end of a stream; raise it for agents and models that reason.', 300),
   keep_alive: seconds('keepAliveMs', 'Silence after which a keep-alive is sent; 0: never.', 10, {
     minimum: 0,
     maximum: 300,

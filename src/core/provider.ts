@@ -10,7 +10,7 @@ export const TIMEOUTS = section({
   // Unstreamed answers of reasoning models arrive in one piece after minutes.
   first_byte: seconds('firstByteMs', 'From sending the request to the first byte of the answer.', 300),
   idle: seconds('idleMs', 'Between two bytes of an answer.', 120),
-  // Streams end after five minutes at the latest.
+  // Streams have a limit of their own, `streams.total`.
   total: seconds('totalMs', 'A whole unstreamed exchange.', 600),
 });
 export type Timeouts = Values<typeof TIMEOUTS>;
@@ -72,7 +72,7 @@ export interface Provider extends Values<typeof PROVIDER_SWITCHES> {
   readonly headers: Readonly<Record<string, string>>;
   /** The chat field that carries the output limit where the client named none. */
   readonly chatLimitField: 'max_tokens' | 'max_completion_tokens';
-  /** Whether its API counts tokens (`/v1/messages/count_tokens`). */
+  /** Whether its API counts tokens (`/count_tokens` of messages, `/input_tokens` of responses). */
   readonly countsTokens: boolean;
   /** `azure`: the api-version. `ai-sdk`: what the package is given. */
   readonly options: Readonly<Record<string, unknown>>;

@@ -1,11 +1,13 @@
-/** Input tokens of a Format B request: the provider's own count where it offers one, the local counter otherwise. */
+/** Input tokens of a messages or responses request: the provider's own count where it offers one, the local counter otherwise. */
 import { GatewayError } from '../core/conditions.ts';
+import type { Format } from '../core/endpoints.ts';
 import type { Target } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
 import { AttemptRecord, type RequestRecord } from '../core/request-record.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { credentialNumber, forwardedHeaders } from '../exchange/attempt-setup.ts';
 import { authenticate } from '../exchange/authenticate.ts';
+import { expander } from '../exchange/expand-request.ts';
 import { noteFailedAttempt } from '../exchange/failed-attempt.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import { makePlan } from '../exchange/make-plan.ts';
@@ -25,20 +27,28 @@ const PROVIDER_WAIT_MS = 5_000;
 const ANSWER_BYTES_MAX = 64 * 1_024;
 const NO_KEYS_REFUSED: ReadonlySet<string | null> = new Set();
 
+/** How each format calls it: the path beside that of generation, and the members of the answer beside the count. */
+const COUNTS: Readonly<Record<Format, { readonly suffix: string; readonly members: object } | null>> = {
+  chat: null,
+  messages: { suffix: '/count_tokens', members: {} },
+  responses: { suffix: '/input_tokens', members: { object: 'response.input_tokens' } },
+};
+
 export async function countTokens(
   gateway: Gateway,
   request: GenerationRequest,
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
-  const read = await readRequest(request, config.policy.limits);
+  const read = await readRequest(request, config.policy.limits, expander(gateway, caller.key.id, config.policy));
   noteRead(request.record, config.catalog, read);
   const { key } = await countAgainstRateLimit(gateway, request, caller);
   const plan = makePlan(config, key, request.endpoint, read, null);
   if (plan instanceof GatewayError) throw plan;
   const call = providerCall(gateway, request, plan, key.id);
   const counted = call && (await ask(gateway, request.record, call));
-  return { body: { input_tokens: counted ?? plan.input.likely } };
+  const members = COUNTS[request.endpoint.format]?.members;
+  return { body: { ...members, input_tokens: counted ?? plan.input.likely } };
 }
 
 /** A call for a count, and whom it goes to. */
@@ -52,14 +62,14 @@ interface CountCall {
 /** Null where no target of the model counts tokens itself, or those that do fail: a count does not wait for them. */
 function providerCall(
   gateway: Gateway,
-  { headers, record }: GenerationRequest,
+  { endpoint: { format }, headers, record }: GenerationRequest,
   plan: Plan,
   keyId: string,
 ): CountCall | null {
   const { credentials, health } = gateway.routing;
   for (const target of plan.targets) {
     const provider = gateway.catalog().providers.get(target.provider);
-    if (!provider?.countsTokens || target.format !== 'messages') continue;
+    if (!provider?.countsTokens || target.format !== format) continue;
     if (provider.circuitBreaker && health.openedAtMs(target, keyId) !== null) {
       record.skipped = [...record.skipped, { target, reason: 'circuit_open' }];
       continue;
@@ -67,7 +77,7 @@ function providerCall(
     const { upstreamModel } = target;
     const apiKey = credentials.take(provider, NO_KEYS_REFUSED) ?? null;
     const call = {
-      ...addressOf(provider, 'messages', upstreamModel, apiKey, forwardedHeaders(headers), '/count_tokens'),
+      ...addressOf(provider, format, upstreamModel, apiKey, forwardedHeaders(headers), COUNTS[format]?.suffix),
       body: change(plan.request.bytes, [{ path: ['model'], json: JSON.stringify(upstreamModel) }]),
       timeouts: provider.timeouts,
     };

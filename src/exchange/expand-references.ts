@@ -156,7 +156,7 @@ class Expansion {
     for (const item of items) {
       if (!isStorableId(item.id)) continue;
       this.#known.set(item.id, { item, provider });
-      if (item.type === 'reasoning') this.storedReasoning.set(item.id, provider);
+      if (item.type === 'reasoning' || item.type === 'compaction') this.storedReasoning.set(item.id, provider);
     }
   }
 

@@ -12,6 +12,7 @@ import type { RoutingState } from '../routing/state.ts';
 import type { InFlight } from './in-flight.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { ReplyBudget } from './reply-recorder.ts';
+import type { Seals } from './seals.ts';
 
 export interface Gateway {
   readonly ledger: Ledger;
@@ -19,6 +20,7 @@ export interface Gateway {
   readonly upstream: Upstream;
   readonly routing: RoutingState;
   readonly keys: KeyCache;
+  readonly seals: Seals;
   readonly inFlight: InFlight;
   readonly counter: ExactCounter;
   readonly replyBudget: ReplyBudget;

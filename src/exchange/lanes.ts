@@ -16,6 +16,8 @@ import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import type { Lane } from '../wire/lane.ts';
 import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoning.ts';
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
+import { compactingLane } from '../wire/responses/compaction.ts';
+import { untold } from '../wire/translate/history.ts';
 import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import { type HostedToolContext, withHostedTools } from './hosted-tools.ts';
@@ -93,7 +95,13 @@ export class Lanes {
     const { request } = this.#options;
     const { pricing } = this.#options.model;
     if (provider.kind === 'ai-sdk') refuseMultiplied(request);
-    const unpriced = request.info.hostedTools.filter(({ type }) => hostedToolOf(pricing, provider.name, type) === null);
+    const { format } = this.#options;
+    const translated = target.format !== format && format !== 'chat';
+    const unpriced = request.info.hostedTools.filter(({ type, param }) => {
+      // A translation never sends a tool that the conversation declares for its own format, and says what becomes of it.
+      if (translated && !param.startsWith('tools[')) return false;
+      return hostedToolOf(pricing, provider.name, type) === null;
+    });
     const priced = withHostedTools(
       withPlainTier(request, this.#options, target, provider),
       request.info.hostedTools,
@@ -105,7 +113,8 @@ export class Lanes {
         usableModel: this.#options.usableModel,
       },
     );
-    const lane = this.#carry(priced, target, provider);
+    const carried = this.#carry(priced, target, provider);
+    const lane = request.compaction ? compactingLane(carried, request.compaction) : carried;
     const warnings = unpriced
       .map(
         ({ type, param }) => `${param}: the hosted tool "${shownName(type)}" is left out, it has no configured price`,
@@ -139,7 +148,7 @@ export class Lanes {
     }
     if (unpricedLifetime !== null) refuseLifetime(unpricedLifetime);
     const readable = request.state ? stripForeignReasoning(priced, request.state.storedReasoning, provider) : priced;
-    return from.passthrough({
+    const lane = from.passthrough({
       ...stripPackedReasoning(from.inputField, readable),
       ...common,
       info: request.info,
@@ -147,6 +156,8 @@ export class Lanes {
       storesResponses: provider.storesResponses,
       wantsEncrypted: (upstreamModel) => wantsEncrypted(request, model, provider, upstreamModel),
     });
+    // A package is asked by its adapter, which reads the request as a translation does.
+    return provider.kind === 'ai-sdk' ? { ...lane, warnings: untold(from.toTurn(priced.body)) } : lane;
   }
 }
 

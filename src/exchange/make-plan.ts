@@ -3,7 +3,7 @@
  * is decided from the request and the catalog alone, so nothing that is only wrong locally ever holds money.
  */
 import { GatewayError } from '../core/conditions.ts';
-import type { Endpoint } from '../core/endpoints.ts';
+import { type Endpoint, onlyCounts } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { Capabilities, Model, Target } from '../core/model.ts';
 import { MULTIPLIER_FIELDS } from '../core/money.ts';
@@ -111,7 +111,7 @@ export function makePlan(
     tokensMax: () => worstTokens(plan),
   });
   // A count is made of what the request holds, whether or not it could be sent.
-  const reachable = endpoint.name === 'count_tokens' ? candidates : reachableTargets(candidates, catalog, lanes);
+  const reachable = onlyCounts(endpoint.name) ? candidates : reachableTargets(candidates, catalog, lanes);
   if (reachable instanceof GatewayError) return reachable;
   if (limits instanceof GatewayError) return limits;
   const outputLimit = input.outputRoom(limits.outputLimit);

@@ -1,57 +1,110 @@
 /** Body bytes → a valid request, or the refusal that the body has earned, as a value. */
 import { GatewayError } from '../core/conditions.ts';
+import { type Format, onlyCounts } from '../core/endpoints.ts';
 import type { Model } from '../core/model.ts';
 import type { Limits } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RequestRecord } from '../core/request-record.ts';
 import { NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
+import type { FormatContext, WireFormat } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { omitNulls } from '../wire/json/omit-nulls.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import { validateCountRequest } from '../wire/messages/validate-request.ts';
-import type { ExpandedRequest } from './expand-references.ts';
+import { compactionOf, summaryRequest } from '../wire/responses/compaction.ts';
+import type { Expander } from './expand-request.ts';
 import { withDefaults } from './model-defaults.ts';
-import type { GenerationRequest, ReadRequest } from './request.ts';
+import type { GenerationRequest, ReadRequest, ValidRequest } from './request.ts';
 
 /**
- * `expand` puts what a responses request refers to into its place; without it, references are refused. `models`: those with
+ * `expander` puts what a responses request refers to into its place; without it, references are refused. `models`: those with
  * default parameters, null where there are none.
  */
 export async function readRequest(
   request: GenerationRequest,
   { bodyBytes, jsonValues }: Pick<Limits, 'bodyBytes' | 'jsonValues'>,
-  expand?: (request: ParsedBody) => Promise<ExpandedRequest>,
+  expander?: Expander,
   models: ReadonlyMap<string, Model> | null = null,
 ): Promise<ReadRequest> {
   const received = await request.readBody(bodyBytes);
   if (received instanceof GatewayError) return received;
   request.record.received(received);
   try {
-    const format = FORMATS[request.endpoint.format];
+    const { format: name, name: endpoint } = request.endpoint;
+    const format = FORMATS[name];
     const header = request.headers.get('anthropic-beta');
-    const betas = header !== null;
-    if (request.endpoint.name === 'count_tokens') {
-      const counted = omitNulls(onlyCounted(parseBody(received, jsonValues)), format.optionalFields);
-      return { ...counted, info: validateCountRequest(counted.body, { betas }), costFields: NO_COST_FIELDS };
-    }
-    const said = omitNulls(parseBody(received, jsonValues), format.optionalFields);
-    const parsed = models === null ? said : withDefaults(said, format.name, models);
-    if (format.name !== 'responses' || expand === undefined) {
-      const info = format.validateRequest(parsed.body, parsed.bytes, { betas });
-      return { ...parsed, info, costFields: readCostFields(parsed, header) };
+    const context = { betas: header !== null };
+    const parsed = omitNulls(parseBody(received, jsonValues), format.optionalFields);
+    if (onlyCounts(endpoint)) return await readCounted(parsed, format, context, expander);
+    if (endpoint === 'compact') return await readCompaction(parsed, format, context, { expander, models });
+    const said = models === null ? parsed : withDefaults(parsed, name, models);
+    if (name !== 'responses' || expander === undefined) {
+      const info = format.validateRequest(said.body, said.bytes, context);
+      return { ...said, info, costFields: readCostFields(said, header) };
     }
     // Judged as the client wrote it first, so that a refusal names the client's own fields.
-    const info = format.validateRequest(parsed.body, parsed.bytes, { betas, references: true });
-    const costFields = readCostFields(parsed, header);
-    const { request: whole, state } = await expand(parsed);
-    if (whole === parsed) return { ...parsed, info, costFields, state };
+    const info = format.validateRequest(said.body, said.bytes, { ...context, references: true });
+    const costFields = readCostFields(said, header);
+    const { request: whole, state } = await expander.expand(said);
+    if (whole === said) return { ...said, info, costFields, state };
     const expanded = omitNulls(whole, format.optionalFields);
-    return { ...expanded, info: format.validateRequest(expanded.body, expanded.bytes, { betas }), costFields, state };
+    return { ...expanded, info: format.validateRequest(expanded.body, expanded.bytes, context), costFields, state };
   } catch (error) {
     if (error instanceof GatewayError && error.condition !== 'service_unavailable') return error;
     throw error;
   }
+}
+
+/** What only generation knows is neither judged nor sent, nor what a setting of the answer needs. */
+async function readCounted(
+  parsed: ParsedBody,
+  format: WireFormat,
+  context: FormatContext,
+  expander: Expander | undefined,
+): Promise<ValidRequest> {
+  const counted = onlyCounted(parsed, format.name);
+  if (format.name === 'messages') {
+    return { ...counted, info: validateCountRequest(counted.body, context), costFields: NO_COST_FIELDS };
+  }
+  const said = withInput(counted);
+  format.validateRequest(said.body, said.bytes, { ...context, references: true });
+  const { request: whole } = (await expander?.expand(said)) ?? { request: said };
+  const info = format.validateRequest(whole.body, whole.bytes, context);
+  const { reasoning: _, structured_output: __, streaming: ___, ...needs } = info.needs;
+  return { ...whole, info: { ...info, needs, stream: false, outputLimit: null }, costFields: NO_COST_FIELDS };
+}
+
+/** The request for a summary of the conversation, made with the model that the client names. */
+async function readCompaction(
+  parsed: ParsedBody,
+  format: WireFormat,
+  context: FormatContext,
+  { expander, models }: { readonly expander: Expander | undefined; readonly models: ReadonlyMap<string, Model> | null },
+): Promise<ValidRequest> {
+  const said = withInput(parsed);
+  format.validateRequest(said.body, said.bytes, { ...context, references: true });
+  const costFields = readCostFields(said, null);
+  if (expander === undefined) throw new TypeError('a compaction needs the key that it is made for');
+  const { request: whole } = await expander.expand(said);
+  const made = parseBody(Buffer.from(JSON.stringify(summaryRequest(whole.body))));
+  const asked = models === null ? made : withDefaults(made, format.name, models);
+  const info = format.validateRequest(asked.body, asked.bytes, context);
+  return {
+    ...asked,
+    received: parsed.received,
+    info,
+    costFields,
+    compaction: compactionOf(whole.body, expander.seal),
+  };
+}
+
+/** Both routes take a request whose input is all in the response that it continues. */
+function withInput(parsed: ParsedBody): ParsedBody {
+  const { input, previous_response_id: previous } = parsed.body;
+  if ((input !== undefined && input !== null) || previous === undefined) return parsed;
+  const bytes = change(parsed.bytes, [{ path: ['input'], json: '[]' }], parsed.layout);
+  return { ...parseBody(bytes), received: parsed.received };
 }
 
 export function noteRead(record: RequestRecord, catalog: Catalog, read: ReadRequest): void {
@@ -60,24 +113,40 @@ export function noteRead(record: RequestRecord, catalog: Catalog, read: ReadRequ
   record.read(model, catalog.models.has(model), stream);
 }
 
-/** The fields that the public counter documents. All others belong to generation, and are neither judged nor sent. */
-const COUNTED_FIELDS: ReadonlySet<string> = new Set([
-  'model',
-  'messages',
-  'system',
-  'tools',
-  'tool_choice',
-  'thinking',
-  'mcp_servers',
-  'context_management',
-  'compaction',
-  'cache_control',
-  'output_config',
-  'output_format',
-]);
+/** The fields that the public counters document. All others belong to generation, and are neither judged nor sent. */
+const COUNTED_FIELDS: Readonly<Record<Format, ReadonlySet<string>>> = {
+  chat: new Set(),
+  messages: new Set([
+    'model',
+    'messages',
+    'system',
+    'tools',
+    'tool_choice',
+    'thinking',
+    'mcp_servers',
+    'context_management',
+    'compaction',
+    'cache_control',
+    'output_config',
+    'output_format',
+  ]),
+  responses: new Set([
+    'model',
+    'input',
+    'instructions',
+    'tools',
+    'tool_choice',
+    'parallel_tool_calls',
+    'previous_response_id',
+    'conversation',
+    'reasoning',
+    'text',
+    'truncation',
+  ]),
+};
 
-function onlyCounted(parsed: ParsedBody): ParsedBody {
-  const others = parsed.layout.members.filter(({ name }) => !COUNTED_FIELDS.has(name));
+function onlyCounted(parsed: ParsedBody, format: Format): ParsedBody {
+  const others = parsed.layout.members.filter(({ name }) => !COUNTED_FIELDS[format].has(name));
   if (others.length === 0) return parsed;
   const changes = others.map(({ name }) => ({ path: [name] as const, json: null }));
   return parseBody(change(parsed.bytes, changes, parsed.layout));

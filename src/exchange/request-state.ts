@@ -9,6 +9,6 @@ export interface RequestState {
   readonly newInput: readonly Json[];
   /** The response that is continued, and all that it continues. */
   readonly chain: ReadonlySet<string>;
-  /** Reasoning in the input that comes from the store: the provider that made each item, by the id of the item. */
+  /** Reasoning and compactions in the input that come from the store: the provider that made each item, by the id of the item. */
   readonly storedReasoning: ReadonlyMap<string, string>;
 }

@@ -6,6 +6,7 @@ import type { RequestRecord } from '../core/request-record.ts';
 import type { CostFields } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import type { ParsedBody } from '../wire/json/parse-request.ts';
+import type { Compaction } from '../wire/responses/compaction.ts';
 import type { RequestState } from './request-state.ts';
 
 /** The request headers that the gateway reads. */
@@ -36,6 +37,8 @@ export interface ClientRequest<E extends Endpoint = Endpoint> {
   readonly origin: string | null;
   /** The path as the client wrote it, without the query: part of the idempotency fingerprint. */
   readonly path: string;
+  /** What follows the question mark; empty where there is none. */
+  readonly query: string;
   readonly headers: RequestHeaders;
   /** Behind the operator's own proxies, as they tell it; empty where nobody does. An IPv4 address is written as one. */
   readonly clientAddress: string;
@@ -61,6 +64,8 @@ export interface ValidRequest extends ParsedBody {
   readonly costFields: CostFields;
   /** Only of requests in the responses format. */
   readonly state?: RequestState | undefined;
+  /** The answer is the summary of a conversation, to be handed out as a compaction. */
+  readonly compaction?: Compaction | undefined;
 }
 
 /** The result of reading a body: a refusal is kept until the request has been counted against the rate limit. */

@@ -11,7 +11,6 @@ import { failureOf } from '../core/failure.ts';
 import type { KeyRecord } from '../core/key.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { FORMATS } from '../wire/formats.ts';
-import type { ParsedBody } from '../wire/json/parse-request.ts';
 import type { StreamPosition } from '../wire/lane.ts';
 import { admit } from './admit.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt-end.ts';
@@ -19,7 +18,7 @@ import { newAttempt, targetSequence } from './attempt-setup.ts';
 import { authenticate } from './authenticate.ts';
 import { refusedContext } from './context-exceeded.ts';
 import { Exchange } from './exchange.ts';
-import { expandReferences } from './expand-references.ts';
+import { expander } from './expand-request.ts';
 import type { Gateway } from './gateway.ts';
 import { makePlan } from './make-plan.ts';
 import type { Plan } from './plan.ts';
@@ -34,7 +33,7 @@ const LINGER_MAX_MS = 30_000;
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
-  const expand = (parsed: ParsedBody) => expandReferences(gateway.ledger, caller.key.id, config.policy, parsed);
+  const expand = expander(gateway, caller.key.id, config.policy);
   const read = await readRequest(request, config.policy.limits, expand, config.catalog.withDefaults);
   noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>

@@ -6,6 +6,8 @@
 const LINES_MAX = 20;
 const LINE_CHARACTERS_MAX = 200;
 const INDEX = /\[\d+\]/g;
+const HEADER_CHARACTERS_MAX = 1_024;
+const PATH = /^[\w.[\]-]+(?=: )/;
 
 /** One line for all that differ only in where they are. */
 export function summaryOf(warnings: readonly string[]): readonly string[] {
@@ -23,4 +25,18 @@ export function summaryOf(warnings: readonly string[]): readonly string[] {
     return count === 1 ? line : `${line} (and ${count - 1} more like it)`;
   });
   return others === 0 ? lines : [...lines, `and ${others} more`];
+}
+
+/** The value of `x-gateway-warnings`: `code;param=path`, as many as it may hold. `lines`: a summary. */
+export function warningsHeader(lines: readonly string[]): string {
+  let header = '';
+  for (const line of lines) {
+    const param = PATH.exec(line)?.[0];
+    if (param === undefined) continue;
+    const entry = `${line.includes('left out') ? 'left_out' : 'changed'};param=${param}`;
+    const longer = header === '' ? entry : `${header}, ${entry}`;
+    if (longer.length > HEADER_CHARACTERS_MAX) break;
+    header = longer;
+  }
+  return header;
 }

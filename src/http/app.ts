@@ -6,7 +6,7 @@ import type { Mode } from '../core/key.ts';
 import { clientText, RequestRecord } from '../core/request-record.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
 import { getModel, listModels } from '../endpoints/models.ts';
-import { deleteResponse, getResponse } from '../endpoints/stored-response.ts';
+import { cancelResponse, deleteResponse, getResponse, listInputItems } from '../endpoints/stored-response.ts';
 import { usage } from '../endpoints/usage.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
@@ -113,8 +113,12 @@ function routesOf(options: AppOptions): Routes {
     };
     route(ENDPOINTS.chat, run);
     route(ENDPOINTS.responses, run);
+    route(ENDPOINTS.compact, run);
+    route(ENDPOINTS.input_tokens, answeredAsJson(countTokens));
     route(ENDPOINTS.get_response, answeredAsJson(getResponse));
     route(ENDPOINTS.delete_response, answeredAsJson(deleteResponse));
+    route(ENDPOINTS.cancel_response, answeredAsJson(cancelResponse));
+    route(ENDPOINTS.input_items, answeredAsJson(listInputItems));
     route(ENDPOINTS.messages, run);
     route(ENDPOINTS.count_tokens, answeredAsJson(countTokens));
     route(ENDPOINTS.models, answeredAsJson(listModels));
@@ -173,6 +177,7 @@ async function serve<E extends Endpoint>(
       originMode,
       origin: requestOrigin(incoming, secure),
       path: pathOf(incoming),
+      query: queryOf(incoming),
       record,
     });
     await operation(gateway, request, reply);
@@ -222,8 +227,7 @@ function answeredAsJson<E extends Endpoint>(
 function refuseRoute(options: AppOptions, request: IncomingRequest, response: ServerResponse): void {
   const path = pathOf(request);
   const relative = pathBelowOrigin(path);
-  const pattern = parameterisedPath(relative) ?? relative;
-  const endpoints: readonly Endpoint[] = Object.values(ENDPOINTS).filter((row) => row.path === pattern);
+  const endpoints = endpointsAt(relative);
   const [endpoint] = endpoints;
   const allow = endpoint ? endpoints.map(({ method }) => method).join(', ') : OPEN_PATHS[path];
   if (endpoint?.name === 'responses' && request.headers.first('upgrade') !== null) {
@@ -238,12 +242,19 @@ function refuseRoute(options: AppOptions, request: IncomingRequest, response: Se
   }
 }
 
+/** Those of an exact path go before those with a parameter. */
+function endpointsAt(path: string): readonly Endpoint[] {
+  const rows: readonly Endpoint[] = Object.values(ENDPOINTS);
+  const exact = rows.filter((row) => row.path === path);
+  const pattern = exact.length > 0 ? null : parameterisedPath(path);
+  return pattern === null ? exact : rows.filter((row) => row.path === pattern);
+}
+
 /** Where only that is missing, as from a client whose base URL must end in /v1. */
 function missingVersion(path: string): string {
   const relative = pathBelowOrigin(path);
   const meant = `/v1${relative}`;
-  const pattern = parameterisedPath(meant) ?? meant;
-  if (!Object.values(ENDPOINTS).some((row) => row.path === pattern)) return '';
+  if (endpointsAt(meant).length === 0) return '';
   const right = path.slice(0, path.length - relative.length) + meant;
   return ` /v1 is missing: the path is ${right.slice(0, 200)}. Use a base URL that ends in /v1.`;
 }
@@ -290,6 +301,11 @@ function pathOf({ target }: IncomingRequest): string {
   const query = path.indexOf('?');
   const end = query === -1 ? path.length : query;
   return end === 0 ? '/' : path.slice(0, end);
+}
+
+function queryOf({ target }: IncomingRequest): string {
+  const query = target.indexOf('?');
+  return query === -1 ? '' : target.slice(query + 1);
 }
 
 /** The host of a target in absolute form counts over the Host header. */

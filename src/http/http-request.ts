@@ -15,6 +15,7 @@ interface RequestContext<E extends Endpoint> {
   readonly originMode: Mode;
   readonly origin: string | null;
   readonly path: string;
+  readonly query: string;
   readonly record: RequestRecord;
 }
 
@@ -25,6 +26,7 @@ export class HttpRequest<E extends Endpoint> implements ClientRequest<E> {
   readonly originMode: Mode;
   readonly origin: string | null;
   readonly path: string;
+  readonly query: string;
   readonly headers: RequestHeaders;
   readonly record: RequestRecord;
   readonly #incoming: IncomingRequest;
@@ -36,6 +38,7 @@ export class HttpRequest<E extends Endpoint> implements ClientRequest<E> {
     this.originMode = context.originMode;
     this.origin = context.origin;
     this.path = context.path;
+    this.query = context.query;
     this.headers = incoming.headers;
     this.record = context.record;
     this.#incoming = incoming;

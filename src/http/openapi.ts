@@ -6,7 +6,16 @@ import { CatalogModel, CatalogModelList } from '../endpoints/models-schema.ts';
 import { UsageSummary } from '../endpoints/usage-schema.ts';
 import { ChatRequest, ChatResponse } from '../wire/chat/schema.ts';
 import { CountRequest, CountResponse, MessageRequest, MessageResponse } from '../wire/messages/schema.ts';
-import { DeletedResponse, ResponsesRequest, ResponsesResponse } from '../wire/responses/schema.ts';
+import {
+  CompactRequest,
+  CompactResponse,
+  DeletedResponse,
+  InputItemList,
+  InputTokensRequest,
+  InputTokensResponse,
+  ResponsesRequest,
+  ResponsesResponse,
+} from '../wire/responses/schema.ts';
 import { ErrorA, ErrorB } from '../wire/schema/error-envelopes.ts';
 
 interface Operation {
@@ -14,6 +23,8 @@ interface Operation {
   readonly request: TSchema | null;
   readonly response: TSchema;
   readonly streams: boolean;
+  /** As an answer that can be streamed is. */
+  readonly charged?: boolean;
 }
 
 const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
@@ -26,8 +37,33 @@ const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
     response: ResponsesResponse,
     streams: true,
   },
+  input_tokens: {
+    summary: 'Count the input tokens of a response',
+    request: InputTokensRequest,
+    response: InputTokensResponse,
+    streams: false,
+  },
+  compact: {
+    summary: 'Summarise a conversation, so that it can go on in less input',
+    request: CompactRequest,
+    response: CompactResponse,
+    streams: false,
+    charged: true,
+  },
   get_response: { summary: 'Get a stored response', request: null, response: ResponsesResponse, streams: false },
   delete_response: { summary: 'Delete a stored response', request: null, response: DeletedResponse, streams: false },
+  cancel_response: {
+    summary: 'Cancel a response that runs in the background',
+    request: null,
+    response: ResponsesResponse,
+    streams: false,
+  },
+  input_items: {
+    summary: 'List the input items of a stored response',
+    request: null,
+    response: InputItemList,
+    streams: false,
+  },
   messages: { summary: 'Create a message', request: MessageRequest, response: MessageResponse, streams: true },
   count_tokens: { summary: 'Count input tokens', request: CountRequest, response: CountResponse, streams: false },
   usage: { summary: 'Usage and balance of the calling key', request: null, response: UsageSummary, streams: false },
@@ -84,8 +120,12 @@ function paths(endpoints: readonly Endpoint[]): object {
 }
 
 function operation(endpoint: Endpoint): object {
-  const parameters = [...pathParameters(endpoint), ...headerParameters(endpoint, OPERATIONS[endpoint.name].streams)];
-  const { summary, request, response, streams } = OPERATIONS[endpoint.name];
+  const { summary, request, response, streams, charged = streams } = OPERATIONS[endpoint.name];
+  const parameters = [
+    ...pathParameters(endpoint),
+    ...queryParameters(endpoint),
+    ...headerParameters(endpoint, charged),
+  ];
   return {
     operationId: endpoint.name,
     summary,
@@ -112,7 +152,18 @@ function operation(endpoint: Endpoint): object {
 }
 
 function pathParameters({ path }: Endpoint): object[] {
-  return path.endsWith('/{id}') ? [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }] : [];
+  return path.includes('/{id}') ? [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }] : [];
+}
+
+function queryParameters({ name }: Endpoint): object[] {
+  if (name !== 'input_items') return [];
+  const parameter = (named: string, schema: object): object => ({ name: named, in: 'query', required: false, schema });
+  return [
+    parameter('limit', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
+    parameter('order', { type: 'string', enum: ['asc', 'desc'], default: 'desc' }),
+    parameter('after', { type: 'string', description: 'The id of the item that the page follows.' }),
+    parameter('include', { type: 'array', items: { type: 'string', enum: ['reasoning.encrypted_content'] } }),
+  ];
 }
 
 function headerParameters(endpoint: Endpoint, generates: boolean): object[] {

@@ -3,6 +3,7 @@ import type { Endpoint, Envelope } from '../core/endpoints.ts';
 import { type Failure, failureOf } from '../core/failure.ts';
 import type { RequestRecord } from '../core/request-record.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
+import { warningsHeader } from '../exchange/warnings.ts';
 import type { StoredReply } from '../ledger/port.ts';
 import type { RawHeaders, ServerResponse } from '../transport/server.ts';
 
@@ -108,12 +109,14 @@ export class Reply implements ResponseSink {
   #headers(contentType: string): RawHeaders {
     const headers: RawHeaders = ['x-request-id', this.requestId, 'content-type', contentType];
     if (this.#envelope === 'B') headers.push('request-id', this.requestId);
-    const { rate, attempts } = this.record;
+    const { rate, attempts, warnings } = this.record;
     if (rate) {
       headers.push('x-ratelimit-limit-requests', rate.limit, 'x-ratelimit-remaining-requests', rate.remaining);
       headers.push('x-ratelimit-reset-requests', Math.ceil(rate.resetMs / 1_000));
     }
     if (attempts.length > 0) headers.push('x-gateway-attempts', attempts.length);
+    const warned = warnings.length === 0 ? '' : warningsHeader(warnings);
+    if (warned !== '') headers.push('x-gateway-warnings', warned);
     return headers;
   }
 }

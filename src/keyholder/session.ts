@@ -3,13 +3,12 @@
  * replica can open it and nobody keeps sessions, only those that were signed out. It names the digest of the secret that was
  * posted, never the secret; whether that secret still works is asked at each use.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { HOUR_MS } from '../core/time.ts';
+import { openText, sealText } from '../lib/sealed-text.ts';
 
 export const COOKIE = 'gateway_account';
 export const LIFE_MS = HOUR_MS;
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
 const ID_BYTES = 16;
 
 export interface HolderSession {
@@ -30,27 +29,15 @@ export class SealedSessions {
   /** A session that begins now. */
   seal(digest: string, prefix: string, nowMs: number): string {
     const session = { id: randomBytes(ID_BYTES).toString('base64url'), digest, prefix, endsAtMs: nowMs + LIFE_MS };
-    const iv = randomBytes(IV_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', this.#key, iv);
-    const sealed = Buffer.concat([cipher.update(JSON.stringify(session)), cipher.final()]);
-    return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
+    return sealText(this.#key, JSON.stringify(session));
   }
 
   /** Null where the text was not sealed here, or has expired. */
   open(text: string, nowMs: number): HolderSession | null {
-    const bytes = Buffer.from(text, 'base64url');
-    if (bytes.length <= IV_BYTES + TAG_BYTES) return null;
-    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, IV_BYTES), {
-      authTagLength: TAG_BYTES,
-    });
-    decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-    try {
-      const opened = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
-      // Nobody else can have sealed it.
-      const session = JSON.parse(opened.toString()) as HolderSession;
-      return session.endsAtMs > nowMs ? session : null;
-    } catch {
-      return null;
-    }
+    const opened = openText(this.#key, text);
+    if (opened === null) return null;
+    // Nobody else can have sealed it.
+    const session = JSON.parse(opened) as HolderSession;
+    return session.endsAtMs > nowMs ? session : null;
   }
 }

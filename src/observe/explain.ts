@@ -1,5 +1,6 @@
 /** A request's story as a person would tell it: what happened when, why it ended as it did, and what to do next. */
 import { adviceOf } from '../core/advice.ts';
+import { onlyCounts } from '../core/endpoints.ts';
 import { decimalCredits } from '../core/money.ts';
 import { isKeyUnasked } from '../core/request-record.ts';
 import { printable } from '../lib/printable.ts';
@@ -143,7 +144,7 @@ const STOPPED: Readonly<Record<string, string>> = {
 };
 
 function attemptMoments(attempt: AttemptView, number: number, view: RequestView): readonly Moment[] {
-  const called = view.endpoint === 'count_tokens' ? 'is asked to count' : 'is called';
+  const called = onlyCounts(view.endpoint) ? 'is asked to count' : 'is called';
   const credential = attempt.credential === 0 ? '' : `, credential ${attempt.credential}`;
   const how = attempt.lane === 'translate' ? `translated to ${attempt.format}` : attempt.format;
   const waited = attempt.waited_ms > 0 ? `, after a pause of ${milliseconds(attempt.waited_ms)}` : '';
@@ -190,7 +191,7 @@ function ending(view: RequestView): string {
 
 function answer({ idempotency, endpoint, attempts }: RequestView): string {
   if (idempotency === 'replay') return 'The stored answer of an earlier request was sent.';
-  if (endpoint !== 'count_tokens') return 'The answer is complete.';
+  if (!onlyCounts(endpoint)) return 'The answer is complete.';
   const last = attempts.at(-1);
   if (last === undefined) return 'The tokens were estimated here: no provider of the model counts them.';
   return last.outcome === 'complete'

@@ -1,4 +1,5 @@
 /** What only the operator can do about a request: its attempts that failed, its key, its charge, the store. */
+import { onlyCounts } from '../core/endpoints.ts';
 import type { AttemptView, RequestView } from './request-log/view.ts';
 
 export function operatorAdvice(view: RequestView): readonly string[] {
@@ -35,7 +36,7 @@ function aboutAttempt(
   { provider, model, status, credential, condition }: AttemptView,
   view: RequestView,
 ): string | null {
-  const counting = view.endpoint === 'count_tokens';
+  const counting = onlyCounts(view.endpoint);
   const elsewhere = counting || severalProviders(view) ? null : 'let another provider serve the model too';
   if (status === 401 || status === 403) {
     return credential === 0

@@ -16,6 +16,7 @@ import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
 import { KeyCache } from '../exchange/key-cache.ts';
 import { ReplyBudget } from '../exchange/reply-recorder.ts';
+import { Seals } from '../exchange/seals.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
@@ -190,6 +191,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     upstream,
     routing: newRoutingState(clock),
     keys: new KeyCache(ledger, installationSecret),
+    seals: new Seals(installationSecret),
     inFlight: new InFlight(ledger),
     counter,
     replyBudget: new ReplyBudget(),

@@ -124,7 +124,8 @@ export function addressOf(
       return known.address;
   }
   const adapter = ADAPTERS[provider.kind];
-  const path = adapter.path(provider, format, upstreamModel) + suffix;
+  const [route = '', query] = adapter.path(provider, format, upstreamModel).split('?');
+  const path = `${route}${suffix}${query === undefined ? '' : `?${query}`}`;
   const headers = adapter.headers(provider, apiKey, forwarded);
   const destination = destinationOf(provider, path, { 'content-type': 'application/json' }, headers);
   const address: HttpAddress = { via: 'http', destination };

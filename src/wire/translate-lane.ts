@@ -1,6 +1,7 @@
 /** The lane between two formats: the hub in the middle, the client's format on one side, the target's on the other. */
 import { MULTIPLIER_FIELDS } from '../core/money.ts';
 import { isPlainValue } from '../core/price-terms.ts';
+import { shownName } from '../core/request-text.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { type AnswerOptions, answersThrough } from './answers.ts';
 import { type AskedLifetime, askedLifetime, refuseLifetime } from './cache-lifetime.ts';
@@ -60,7 +61,7 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
   });
   return {
     kind: 'translate',
-    warnings: written.warnings,
+    warnings: [...written.warnings, ...unknownFields(from, request.body)],
     requestBody({ upstreamModel, outputLimit }) {
       sentLimit = outputLimit;
       const { body } = written.usesOutputLimit === true ? write(outputLimit) : written;
@@ -68,6 +69,16 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
     },
     ...answers,
   };
+}
+
+/** Members of a request that are known and may not be left out, or belong to servers that extend a format. */
+const NEVER_OPTIONAL = new Set(['model', 'messages', 'input', 'top_k']);
+
+/** What no public schema knows has no counterpart, whatever it means. */
+function unknownFields({ optionalFields }: WireFormat, body: JsonObject): readonly string[] {
+  return Object.keys(body)
+    .filter((name) => !NEVER_OPTIONAL.has(name) && !optionalFields.optional.includes(name))
+    .map((name) => `${shownName(name)}: left out, the target has no counterpart`);
 }
 
 /** A field that would change how the request is served, and with it its price, is not dropped silently. */

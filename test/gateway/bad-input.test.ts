@@ -27,6 +27,8 @@ afterEach(async () => {
   assert.equal((await call(`${gateway.origin}/healthz`)).status, 200);
 });
 
+const fieldOf = (name: EndpointName): string => (ENDPOINTS[name].format === 'responses' ? 'input' : 'messages');
+
 const posts = fc.constantFrom<EndpointName>(...POSTS);
 
 async function send(
@@ -72,9 +74,9 @@ describe('fuzzed bodies', () => {
 
   test('any JSON as the messages or the input', (t) =>
     fuzz(t, fc.tuple(posts, fc.array(fc.jsonValue(), { minLength: 1 })), async ([name, items]) => {
-      const field = name === 'responses' ? 'input' : 'messages';
+      const field = fieldOf(name);
       // An object is a possible input item, and whether a model takes it is the provider's to say.
-      fc.pre(name !== 'responses' || items.some((item) => typeof item !== 'object' || Array.isArray(item)));
+      fc.pre(field !== 'input' || items.some((item) => typeof item !== 'object' || Array.isArray(item)));
       const error = await refused(name, JSON.stringify(bodyOf(name, '', { [field]: items })));
       assert.ok(error.param?.startsWith(field), `${error.param}: ${error.message}`);
     }));
@@ -127,6 +129,18 @@ describe('fuzzed fields', () => {
       max_output_tokens: notCount,
       tools: notList,
       tool_choice: fc.oneof(number, flag, nothing, list),
+    },
+    input_tokens: {
+      model: fc.oneof(notText, fc.constant('')),
+      input: fc.oneof(number, flag, nothing, object),
+      instructions: fc.oneof(number, flag, list, object),
+      tools: notList,
+      tool_choice: fc.oneof(number, flag, nothing, list),
+    },
+    compact: {
+      model: fc.oneof(notText, fc.constant('')),
+      input: fc.oneof(number, flag, nothing, object),
+      instructions: fc.oneof(number, flag, list, object),
     },
     messages: {
       model: fc.oneof(notText, fc.constant('')),
@@ -207,7 +221,7 @@ describe('hostile JSON', () => {
       for (const escaped of ['\\ud800', 'a\\udc00b', '\\ud800\\ud800']) {
         const body = JSON.stringify(bodyOf(name, 'SAID')).replace('SAID', escaped);
         const error = await refused(name, body);
-        assert.equal(error.param, name === 'responses' ? 'input' : 'messages[0].content');
+        assert.equal(error.param, fieldOf(name) === 'input' ? 'input' : 'messages[0].content');
       }
       const bytes = Buffer.from(JSON.stringify(bodyOf(name, 'SAID')));
       bytes[bytes.indexOf('SAID')] = 0xff;

@@ -46,9 +46,13 @@ describe('every condition at every endpoint', () => {
       usage: [...body, ...balance, ...provider],
       get_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
       delete_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
+      input_items: [...balance, ...provider],
+      cancel_response: [...balance, ...provider],
       count_tokens: [...balance, ...provider],
+      input_tokens: [...balance, ...provider],
       chat: [],
       responses: [],
+      compact: [],
       messages: [],
     };
     for (const endpoint of Object.values(ENDPOINTS)) {

@@ -104,7 +104,7 @@ describe('[R64] who can refer to a response', () => {
     }
     assert.equal((await call(`${key.origin}/v1/responses/%E0%A4%A`, { key: key.key })).status, 404);
     assert.equal((await call(`${key.origin}/v1/responses/`, { key: key.key })).status, 404);
-    assert.equal((await call(`${key.origin}/v1/responses/${second.id}/cancel`, { key: key.key })).status, 404);
+    assert.equal((await call(`${key.origin}/v1/responses/${second.id}/else`, { key: key.key })).status, 404);
   });
 
   test('a conversation object is refused, and the refusal names what there is instead', async () => {

@@ -6,6 +6,37 @@ const BYTES = 'test/gateway/upstream/bytes.test.ts';
 
 export const WIRE_MUTANTS: readonly Mutant[] = [
   {
+    name: 'compactions: sealed for every key',
+    edits: [['exchange/seals.ts', "this.#keyId, 'model-gateway compaction'", "'', 'model-gateway compaction'"]],
+    tests: [['test/gateway/response-routes.test.ts', '[R79]']],
+  },
+  {
+    name: 'translation: what asks for something now is left out',
+    edits: [['wire/translate/tools.ts', 'if (!part.past) refuse(', "if (part.at === '') refuse("]],
+    tests: [['test/translate/request.test.ts', '[R43]']],
+  },
+  {
+    name: 'translation: history that cannot be carried is refused',
+    edits: [['wire/translate/history.ts', 'index > last ? message', 'index >= 0 ? message']],
+    tests: [['test/translate/request.test.ts', '[R81]']],
+  },
+  {
+    name: 'translation: moderation is left out',
+    edits: [
+      [
+        'wire/messages/from-turn.ts',
+        "if (settings.moderation !== undefined) refuse('moderation', 'Moderation is not supported by this model.');",
+        '',
+      ],
+    ],
+    tests: [['test/gateway/warnings.test.ts', '[R81]']],
+  },
+  {
+    name: 'cost fields: a credit of the operator can be spent',
+    edits: [['wire/cost-fields.ts', '  fallback_credit_token: () => false,\n', '']],
+    tests: [['test/repo/drift.test.ts', '[R60]']],
+  },
+  {
     name: 'redaction: the gateway’s own credentials pass',
     edits: [
       [

@@ -13,24 +13,32 @@ import { type Call, call, type StartedGateway } from './started-gateway.ts';
 
 export type GenerationName = 'chat' | 'responses' | 'messages';
 export const GENERATIONS: readonly GenerationName[] = ['chat', 'responses', 'messages'];
-export const POSTS: readonly EndpointName[] = ['chat', 'responses', 'messages', 'count_tokens'];
+/** The endpoints that take a body. */
+export const POSTS: readonly EndpointName[] = [
+  'chat',
+  'responses',
+  'input_tokens',
+  'compact',
+  'messages',
+  'count_tokens',
+];
 
 const MODELS: Readonly<Record<string, string>> = { messages: 'sandbox/beta', count_tokens: 'sandbox/beta' };
 
 /** A valid body of the endpoint whose user says `said`; `extra` adds fields or replaces them. */
 export function bodyOf(name: EndpointName, said = 'Hello', extra: object = {}): object {
   const model = MODELS[name] ?? 'sandbox/alpha';
-  if (name === 'responses') return { model, input: said, ...extra };
+  if (ENDPOINTS[name].format === 'responses') return { model, input: said, ...extra };
   return { model, messages: [{ role: 'user', content: said }], ...extra };
 }
 
 /** The endpoints that are asked about a response of the key. */
-export const isAboutResponse = (name: EndpointName): boolean => name === 'get_response' || name === 'delete_response';
+export const isAboutResponse = (name: EndpointName): boolean => ENDPOINTS[name].path.startsWith('/v1/responses/{id}');
 
 /** One request to an endpoint at the key's own origin, by default with a valid body, or about something that there is. */
 export async function visit(key: CreatedKey, name: EndpointName, sent: Call = {}): Promise<Response> {
   const { method, path } = ENDPOINTS[name];
-  const body = method === 'POST' ? { body: bodyOf(name) } : {};
+  const body = POSTS.includes(name) ? { body: bodyOf(name) } : {};
   const id = isAboutResponse(name) ? await storedResponseId(key) : 'sandbox/alpha';
   return call(key.origin + path.replace('{id}', id), { method, key: key.key, ...body, ...sent });
 }

@@ -40,14 +40,51 @@ describe('a request that cannot be carried', () => {
     );
     const stored = { type: 'input_image', file_id: 'file_1', detail: 'auto' };
     refused('responses', 'messages', { input: [{ role: 'user', content: [stored] }] }, 'input[0].content[0]');
-    const call = { type: 'local_shell_call', id: 'x', call_id: 'y', action: {}, status: 'completed' };
-    refused('responses', 'chat', { input: [{ role: 'user', content: 'x' }, call] }, 'input[1]');
     refused('responses', 'messages', { input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0]');
     const sheet = {
       type: 'file',
       file: { filename: 'a.xlsx', file_data: 'data:application/vnd.ms-excel;base64,AA==' },
     };
     refused('chat', 'messages', { messages: [{ role: 'user', content: [sheet] }] }, 'messages[0].content[0]');
+  });
+
+  test('[R81] what an answer follows is left out instead, so that a conversation is never locked', () => {
+    const audio = { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } };
+    const sheet = {
+      type: 'file',
+      file: { filename: 'a.xlsx', file_data: 'data:application/vnd.ms-excel;base64,AA==' },
+    };
+    const said = { role: 'user', content: [{ type: 'text', text: 'x' }, audio, sheet] };
+    const messages = [said, { role: 'assistant', content: 'y' }, { role: 'user', content: 'z' }];
+    assert.deepEqual(lane('chat', 'messages', { ...MINIMAL.chat, messages }).warnings, [
+      'messages[0].content[1]: "input_audio" is left out',
+      'messages[0].content[2]: left out, files of type "application/vnd.ms-excel" are not supported by this model',
+    ]);
+    const report = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } };
+    const result = { type: 'tool_result', tool_use_id: 't', content: [{ type: 'hologram' }, report] };
+    const use = { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] };
+    const asked = [use, { role: 'user', content: [result] }];
+    assert.deepEqual(
+      lane('messages', 'chat', {
+        ...MINIMAL.messages,
+        messages: [...asked, { role: 'assistant', content: 'y' }, { role: 'user', content: 'z' }],
+      }).warnings,
+      [
+        'messages[1].content[0].content[1]: left out, this model takes files as data, not by URL',
+        'messages[1].content[0].content[0]: "hologram" is left out',
+      ],
+    );
+    refused('messages', 'chat', { messages: asked }, 'messages[1].content[0].content[1]');
+    // The beginning of an answer that the model is to go on with is none.
+    const begun = [...asked, { role: 'assistant', content: 'y' }];
+    refused('messages', 'chat', { messages: begun }, 'messages[1].content[0].content[1]');
+    const call = { type: 'local_shell_call', id: 'x', call_id: 'y', action: {}, status: 'completed' };
+    const output = { type: 'local_shell_call_output', id: 'o', call_id: 'y', output: 'r' };
+    assert.deepEqual(
+      lane('responses', 'chat', { ...MINIMAL.responses, input: [{ role: 'user', content: 'x' }, call, output] })
+        .warnings,
+      ['input[1]: "local_shell_call" is left out', 'input[2]: "local_shell_call_output" is left out'],
+    );
   });
 
   test('[R43] a hosted tool is left out with a warning while other tools remain, and refused alone', () => {

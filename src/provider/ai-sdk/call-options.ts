@@ -18,6 +18,7 @@ const EFFORTS: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 
 /** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
 export function writeCallOptions(body: JsonObject, turn: Turn, rules: PromptRules): LanguageModelV4CallOptions {
   const { settings } = turn;
+  if (settings.moderation !== undefined) refuse('moderation', 'Moderation is not supported by this model.');
   const tools = offeredTools(turn);
   const effort = EFFORTS.find((one) => one === effortOf(turn));
   return compact({

@@ -117,13 +117,15 @@ function writeResult(
   const mark =
     result.content.map((part) => breakpointOf(part, rules)).find(({ providerOptions }) => providerOptions) ?? {};
   const base = { type: 'tool-result', toolCallId: result.callId, toolName, ...mark } as const;
-  if (result.content.every((part) => part.type === 'text')) {
-    const value = result.content.map(({ text }) => text).join('\n');
+  const known = result.content.filter((part) => part.type !== 'opaque');
+  for (const part of result.content) if (part.type === 'opaque') leaveOut(part, []);
+  if (known.every((part) => part.type === 'text')) {
+    const value = known.map(({ text }) => text).join('\n');
     return { ...base, output: { type: result.isError ? 'error-text' : 'text', value } };
   }
   // Some packages would fetch what a result only refers to, and the gateway fetches nothing that a client names.
   const inline: PromptRules = { ...rules, supportedUrls: {} };
-  const value = result.content.map((part) => {
+  const value = known.map((part) => {
     if (part.type === 'text') return { type: 'text' as const, text: part.text };
     return part.type === 'image' ? writeImage(part, inline) : writeFile(part, inline);
   });

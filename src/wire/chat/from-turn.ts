@@ -13,6 +13,7 @@ import {
   functionSchema,
   groupToolResults,
   leaveOut,
+  leaveOutFile,
   markError,
   openaiStrict,
   refuseEmptyInput,
@@ -66,8 +67,15 @@ function writeMessages(writing: WriteContext): readonly unknown[] {
   const out: unknown[] = [];
   // The user's text next to tool results, and the images of results, follow after all results.
   let held: Part[] = [];
+  const say = (role: string, parts: readonly Part[], name?: string): void => {
+    const content = writeContent(parts, writing);
+    // Everything in it may have been left out.
+    if (parts.length === 0 || content !== '' || parts.some(({ type }) => type !== 'opaque')) {
+      out.push(compact({ role, content, name }));
+    }
+  };
   const release = (): void => {
-    if (held.length > 0) out.push({ role: 'user', content: writeContent(held, writing) });
+    if (held.length > 0) say('user', held);
     held = [];
   };
   for (const message of native ? turn.messages : groupToolResults(turn.messages)) {
@@ -85,8 +93,7 @@ function writeMessages(writing: WriteContext): readonly unknown[] {
       out.push(...writeAssistant(message, writing));
       continue;
     }
-    const role = native || message.role === 'user' ? message.role : 'system';
-    out.push(compact({ role, content: writeContent(message.parts, writing), name: message.name }));
+    say(native || message.role === 'user' ? message.role : 'system', message.parts, message.name);
   }
   release();
   return out;
@@ -94,8 +101,10 @@ function writeMessages(writing: WriteContext): readonly unknown[] {
 
 /** A tool message of the format holds text only. */
 function attachments(result: ToolResultPart): readonly Part[] {
-  const media = result.content.filter((item) => item.type !== 'text');
-  return media.length === 0 ? [] : [{ type: 'text', text: `Attached to the result of ${result.callId}:` }, ...media];
+  const media = result.content.filter(({ type }) => type === 'image' || type === 'file');
+  const unknown = result.content.filter(({ type }) => type === 'opaque');
+  if (media.length === 0) return unknown;
+  return [{ type: 'text', text: `Attached to the result of ${result.callId}:` }, ...media, ...unknown];
 }
 
 function writeResult(result: ToolResultPart): unknown {
@@ -168,7 +177,7 @@ function writeText(part: TextPart): object {
 function writePart(part: Part, writing: WriteContext): readonly object[] {
   if (part.type === 'text') return [writeText(part)];
   if (part.type === 'image') return [writeImage(part)];
-  if (part.type === 'file') return [writeFile(part, writing.warnings)];
+  if (part.type === 'file') return writeFile(part, writing.warnings);
   if (part.type === 'refusal') return [{ type: 'refusal', refusal: part.text }];
   if (part.type === 'opaque') {
     if (part.format === 'chat') return [part.raw];
@@ -186,20 +195,20 @@ function writeImage(part: ImagePart): object {
   });
 }
 
-function writeFile(part: FilePart, warnings: string[]): object {
+function writeFile(part: FilePart, warnings: string[]): readonly object[] {
   warnOfExtras(part, warnings);
   const cache = openaiBreakpoint(part.cache);
   if (part.source.kind === 'text') {
-    return compact({ type: 'text', text: documentText(part, part.source.text), prompt_cache_breakpoint: cache });
+    return [compact({ type: 'text', text: documentText(part, part.source.text), prompt_cache_breakpoint: cache })];
   }
   if (part.source.kind === 'stored') refuse(part.at, 'Files stored at a provider cannot be used with this model.');
-  if (part.source.kind === 'url') refuse(part.at, 'This model takes files as data, not by URL.');
+  if (part.source.kind === 'url') {
+    leaveOutFile(part, 'this model takes files as data, not by URL', warnings);
+    return [];
+  }
   const filename = part.name ?? 'file';
-  return compact({
-    type: 'file',
-    file: { filename, file_data: urlOfSource(part.source) },
-    prompt_cache_breakpoint: cache,
-  });
+  const file = { filename, file_data: urlOfSource(part.source) };
+  return [compact({ type: 'file', file, prompt_cache_breakpoint: cache })];
 }
 
 function openaiBreakpoint(cache: CacheBreakpoint | undefined): object | undefined {

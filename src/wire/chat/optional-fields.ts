@@ -70,6 +70,8 @@ export const chatOptionalFields: OptionalFields = {
     functions: FUNCTION,
     response_format: { optional: [], inside: { json_schema: { optional: ['description', 'schema', 'strict'] } } },
     stream_options: { optional: ['include_usage', 'include_obfuscation'] },
+    prompt_cache_options: { optional: ['mode', 'ttl'] },
+    moderation: { optional: ['policy'], inside: { policy: { optional: ['input', 'output'] } } },
     web_search_options: { optional: ['search_context_size', 'user_location'] },
   },
 };

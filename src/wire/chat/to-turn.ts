@@ -14,9 +14,11 @@ import {
 import { refuse } from '../errors.ts';
 import { generatedTexts } from '../generated-text.ts';
 import { sourceOfUrl } from '../translate/data-url.ts';
+import { withHistory } from '../translate/history.ts';
 import { readChoice, readCommonSettings, readShape } from '../translate/openai.ts';
 import type {
   CacheBreakpoint,
+  OpaquePart,
   OutputShape,
   Part,
   ToolChoice,
@@ -38,7 +40,7 @@ export function chatToTurn(body: JsonObject): Turn {
     origin: 'chat',
     inputField: 'messages',
     instructions: [],
-    messages,
+    messages: withHistory(messages),
     tools: objectsAt(body, 'tools').map(readTool),
     toolChoice: readToolChoice(body.tool_choice),
     settings: readSettings(body),
@@ -68,6 +70,7 @@ function readMessage(value: Json, index: number, kinds: Map<string, ToolKind>): 
   if (!isObject(value)) refuse(at, 'A message must be an object.');
   const role = stringAt(value, 'role');
   const name = stringAt(value, 'name');
+  if (role === 'function') return { role: 'assistant', parts: [past('function', at)], at };
   if (role === 'tool') return { role: 'user', parts: [readResult(value, at, kinds)], at };
   if (role === 'system' || role === 'developer' || role === 'user') {
     return compact({ role, parts: readContent(value.content, `${at}.content`), name, at });
@@ -96,11 +99,15 @@ function readAssistant(value: JsonObject, at: string, kinds: Map<string, ToolKin
     const input = stringAt(details, custom ? 'input' : 'arguments') ?? '';
     parts.push({ type: 'tool-call', callId, tool: { kind, name }, input });
   }
-  if (isObject(value.function_call)) {
-    refuse(`${at}.function_call`, 'Use "tool_calls" instead of "function_call" with this model.');
+  for (const name of ['function_call', 'audio'] as const) {
+    if (isObject(value[name])) parts.push(past(name, `${at}.${name}`));
   }
-  if (isObject(value.audio)) refuse(`${at}.audio`, 'Audio is not supported by this model.');
   return parts;
+}
+
+/** What an answer had, and only this format has. */
+function past(type: string, at: string): OpaquePart {
+  return { type: 'opaque', format: 'chat', past: true, raw: { type }, at };
 }
 
 /** Mistral's models think in parts of their answers. */
@@ -113,7 +120,7 @@ function readResult(value: JsonObject, at: string, kinds: ReadonlyMap<string, To
   const callId = stringAt(value, 'tool_call_id');
   if (callId === undefined) refuse(`${at}.tool_call_id`, 'A tool message needs the id of its call.');
   const content = readContent(value.content, `${at}.content`).map((part, index) => {
-    if (part.type === 'text' || part.type === 'image' || part.type === 'file') return part;
+    if (part.type === 'text' || part.type === 'image' || part.type === 'file' || part.type === 'opaque') return part;
     return refuse(`${at}.content[${index}]`, 'A tool result holds text, images or files.');
   });
   return { type: 'tool-result', callId, kind: kinds.get(callId) ?? 'function', content, isError: false, at };
@@ -146,7 +153,7 @@ function readPart(part: Json, at: string): Part {
     const source = data === undefined ? ({ kind: 'stored', id: id ?? '' } as const) : sourceOfUrl(data);
     return compact({ type: 'file', source, name: stringAt(file, 'filename'), cache, at });
   }
-  return { type: 'opaque', format: 'chat', hosted: false, raw: part, at };
+  return { type: 'opaque', format: 'chat', past: false, raw: part, at };
 }
 
 function readCache(part: JsonObject): CacheBreakpoint | undefined {

@@ -10,6 +10,12 @@ import { ChatRequest } from './schema.ts';
 const validate = validator(ChatRequest);
 
 export function validateChat(body: JsonObject): RequestInfo {
+  if (body.messages === undefined && body.input !== undefined) {
+    refuse(
+      'input',
+      'This is a request of the responses format: send it to POST /v1/responses, or send "messages" here.',
+    );
+  }
   const request = validate(body);
   const { max_tokens: limit, max_completion_tokens: alias } = request;
   if (limit !== undefined && alias !== undefined && limit !== alias) {

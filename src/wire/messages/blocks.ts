@@ -3,6 +3,7 @@ import { compact, isObject, type Json, type JsonObject, objectAt, objectsAt, str
 import { refuse } from '../errors.ts';
 import { unpackReasoning } from '../translate/packed-reasoning.ts';
 import type { BinarySource, CacheBreakpoint, Part, ReasoningBlock, TextPart } from '../translate/turn.ts';
+import { isToolChange } from './tool-changes.ts';
 
 export function readCacheControl(block: JsonObject): CacheBreakpoint | undefined {
   const raw = objectAt(block, 'cache_control');
@@ -12,9 +13,9 @@ export function readCacheControl(block: JsonObject): CacheBreakpoint | undefined
 export function readBlocks(content: Json | undefined, at: string, role: string): readonly Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   if (!Array.isArray(content)) return [];
-  return content.map((block: Json, index) => {
+  return content.flatMap((block: Json, index) => {
     if (!isObject(block)) refuse(`${at}[${index}]`, 'A content block must be an object.');
-    return readBlock(block, `${at}[${index}]`, role);
+    return isToolChange(block) ? [] : [readBlock(block, `${at}[${index}]`, role)];
   });
 }
 
@@ -40,13 +41,15 @@ function readBlock(block: JsonObject, at: string, role: string): Part {
     case 'tool_result':
       return readResult(block, cache, at, role);
   }
-  return { type: 'opaque', format: 'messages', hosted: isHosted(block), raw: block, at };
+  return { type: 'opaque', format: 'messages', past: isPast(block), raw: block, at };
 }
 
-/** Whether the block is one of the provider's own calls, or a result of one. */
-function isHosted(block: JsonObject): boolean {
+/** Notes of the provider about what it has done. */
+const NOTES = new Set(['server_tool_use', 'mcp_tool_use', 'mcp_tool_listing', 'fallback', 'compaction']);
+
+function isPast(block: JsonObject): boolean {
   const type = stringAt(block, 'type') ?? '';
-  return type === 'server_tool_use' || type === 'mcp_tool_use' || type.endsWith('_tool_result');
+  return NOTES.has(type) || type.endsWith('_tool_result');
 }
 
 function readText(block: JsonObject, cache: CacheBreakpoint | undefined): TextPart {
@@ -120,10 +123,10 @@ function readResult(block: JsonObject, cache: CacheBreakpoint | undefined, at: s
   if (callId === undefined) refuse(`${at}.tool_use_id`, 'A tool_result block needs the id of its call.');
   if (role !== 'user') refuse(at, 'A tool_result block belongs to a user message.');
   const content = readBlocks(block.content, `${at}.content`, role).map((part, index) => {
-    if (part.type === 'text' || part.type === 'image' || part.type === 'file') return part;
     if (part.type === 'opaque' && part.raw.type === 'tool_reference') {
       return { type: 'text', text: `Tool: ${String(part.raw.tool_name)}` } as const;
     }
+    if (part.type === 'text' || part.type === 'image' || part.type === 'file' || part.type === 'opaque') return part;
     return refuse(`${at}.content[${index}]`, 'A tool result holds text, images or documents for this model.');
   });
   return compact({

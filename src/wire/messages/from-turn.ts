@@ -181,6 +181,7 @@ function writeSettings(writing: WriteContext, traits: TargetTraits): object {
   if (settings.logprobs === true) {
     refuse(turn.origin === 'chat' ? 'logprobs' : 'include', 'Log probabilities are not supported by this model.');
   }
+  if (settings.moderation !== undefined) refuse('moderation', 'Moderation is not supported by this model.');
   warnUnsupported(writing);
   const thinking = writeThinking(turn, traits, warnings);
   const format = writeFormat(turn, warnings);

@@ -26,14 +26,15 @@ export function writeThinking(turn: Turn, traits: TargetTraits, warnings: string
   if (turn.origin === 'messages') return { thinking: native(asked), effort: asked.effort, derived: false };
   const { effort } = asked;
   if (effort === undefined) return NOTHING;
+  const at = turn.origin === 'chat' ? 'reasoning_effort' : 'reasoning.effort';
   if (effort === 'none') {
     if (traits.thinking !== 'always') return { ...NOTHING, thinking: { type: 'disabled' } };
-    warnings.push('reasoning effort: "none" is sent as "low", this model always thinks');
+    warnings.push(`${at}: "none" is sent as "low", this model always thinks`);
     return { ...NOTHING, effort: 'low' };
   }
   const obstacle = thinkingObstacle(turn);
   if (obstacle !== null) {
-    warnings.push(`reasoning effort: left out, ${obstacle}`);
+    warnings.push(`${at}: left out, ${obstacle}`);
     return NOTHING;
   }
   if (traits.thinking !== 'budget') {
@@ -43,7 +44,7 @@ export function writeThinking(turn: Turn, traits: TargetTraits, warnings: string
   }
   const budget = budgetOf(effort, traits.outputLimit);
   if (budget === undefined) {
-    warnings.push(`reasoning effort: left out, the output limit leaves no room for ${BUDGET_MIN} tokens of thinking`);
+    warnings.push(`${at}: left out, the output limit leaves no room for ${BUDGET_MIN} tokens of thinking`);
     return NOTHING;
   }
   return { thinking: { type: 'enabled', budget_tokens: budget }, effort: undefined, derived: true };

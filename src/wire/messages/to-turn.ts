@@ -13,9 +13,11 @@ import {
   stringsAt,
 } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
+import { withHistory } from '../translate/history.ts';
 import { isStrictSchema } from '../translate/strict-schema.ts';
 import type {
   OutputShape,
+  Part,
   ReasoningSettings,
   TextPart,
   ToolChoice,
@@ -25,17 +27,18 @@ import type {
   TurnTool,
 } from '../translate/turn.ts';
 import { readBlocks, readCacheControl } from './blocks.ts';
+import { toolsInEffect } from './tool-changes.ts';
 
 export function messagesToTurn(body: JsonObject): Turn {
   refuseWhatNoOtherFormatKnows(body);
-  const warnings: string[] = [];
-  if (isObject(body.context_management)) warnings.push('context_management: left out, the target has no counterpart');
+  const warnings = warningsOf(body);
+  const tools = objectsAt(body, 'tools').map((tool, index) => readTool(tool, `tools[${index}]`));
   return {
     origin: 'messages',
     inputField: 'messages',
     instructions: readSystem(body.system),
-    messages: (arrayAt(body, 'messages') ?? []).map(readMessage),
-    tools: objectsAt(body, 'tools').map(readTool),
+    messages: readMessages(arrayAt(body, 'messages') ?? []),
+    tools: toolsInEffect(tools, body, readTool, warnings),
     toolChoice: readToolChoice(objectAt(body, 'tool_choice')),
     settings: readSettings(body),
     stream: body.stream === true,
@@ -44,7 +47,22 @@ export function messagesToTurn(body: JsonObject): Turn {
   };
 }
 
+function warningsOf(body: JsonObject): string[] {
+  const without = {
+    context_management: body.context_management,
+    diagnostics: body.diagnostics,
+    'output_config.task_budget': objectAt(body, 'output_config')?.task_budget,
+    'thinking.block_binding': objectAt(body, 'thinking')?.block_binding,
+  };
+  return Object.entries(without).flatMap(([name, value]) =>
+    isObject(value) ? [`${name}: left out, the target has no counterpart`] : [],
+  );
+}
+
 function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
+  if (objectAt(body, 'compaction')) {
+    refuse('compaction', 'This model cannot be asked to compact a conversation. Ask it for a summary instead.');
+  }
   if ((arrayAt(body, 'mcp_servers') ?? []).length > 0) {
     refuse('mcp_servers', 'Remote tool servers are not supported by this model.');
   }
@@ -61,6 +79,29 @@ function readSystem(system: Json | undefined): readonly TextPart[] {
   );
 }
 
+/** What a compaction has summarised is not said again: its summary stands for everything before it. */
+function readMessages(messages: readonly Json[]): readonly TurnMessage[] {
+  const read = messages.map(readMessage);
+  const index = read.findLastIndex(({ parts }) => parts.some((part) => summaryIn(part) !== undefined));
+  const holder = read[index];
+  if (holder === undefined) return withHistory(read.filter(isSaid));
+  const place = holder.parts.findLastIndex((part) => summaryIn(part) !== undefined);
+  const text = `Summary of the conversation so far:\n\n${summaryIn(holder.parts[place])}`;
+  const summary: TurnMessage = { role: 'user', parts: [{ type: 'text', text }], at: holder.at };
+  const rest = { ...holder, parts: holder.parts.slice(place + 1) };
+  return [summary, ...withHistory([rest, ...read.slice(index + 1)].filter(isSaid))];
+}
+
+function summaryIn(part: Part | undefined): string | undefined {
+  if (part?.type !== 'opaque' || part.raw.type !== 'compaction') return undefined;
+  return stringAt(part.raw, 'content') || undefined;
+}
+
+/** A message of nothing but changes of the tools says nothing. */
+function isSaid({ parts }: TurnMessage): boolean {
+  return parts.length > 0;
+}
+
 function readMessage(value: Json, index: number): TurnMessage {
   const at = `messages[${index}]`;
   if (!isObject(value)) refuse(at, 'A message must be an object.');
@@ -74,8 +115,7 @@ function readMessage(value: Json, index: number): TurnMessage {
 /** Tools that the provider runs, by how their versioned types begin. */
 const HOSTED = ['web_search', 'web_fetch', 'code_execution', 'tool_search_tool', 'mcp_toolset', 'advisor'];
 
-function readTool(tool: JsonObject, index: number): TurnTool {
-  const at = `tools[${index}]`;
+function readTool(tool: JsonObject, at: string): TurnTool {
   const type = stringAt(tool, 'type') ?? 'custom';
   const name = stringAt(tool, 'name');
   if (type !== 'custom' || name === undefined) {

@@ -1,8 +1,9 @@
 /** Parts of the hub → content blocks of a messages request. */
 
+import { shownName } from '../../core/request-text.ts';
 import { compact } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import { argumentsValue, leaveOut, messagesCallId, type WriteContext } from '../translate/tools.ts';
+import { argumentsValue, leaveOut, leaveOutFile, messagesCallId, type WriteContext } from '../translate/tools.ts';
 import type {
   CacheBreakpoint,
   FilePart,
@@ -26,7 +27,7 @@ export function writePart(part: Part, writing: WriteContext): object[] {
     case 'image':
       return [writeImage(part, writing)];
     case 'file':
-      return [writeDocument(part, writing)];
+      return writeDocument(part, writing);
     case 'reasoning':
       return writeReasoningBlock(part.reasoning);
     case 'tool-call': {
@@ -75,17 +76,22 @@ function writeSource(part: ImagePart | FilePart, writing: WriteContext): object 
   return { type: 'file', file_id: source.id };
 }
 
-function writeDocument(part: FilePart, writing: WriteContext): object {
+function writeDocument(part: FilePart, writing: WriteContext): object[] {
   const { source } = part;
   const rest = { title: part.name, ...part.extra, cache_control: writeCacheControl(part.cache) };
   if (source.kind === 'base64' && source.mediaType.startsWith('text/')) {
     const data = Buffer.from(source.data, 'base64').toString();
-    return compact({ type: 'document', source: { type: 'text', media_type: 'text/plain', data }, ...rest });
+    return [compact({ type: 'document', source: { type: 'text', media_type: 'text/plain', data }, ...rest })];
   }
   if (source.kind === 'base64' && source.mediaType !== 'application/pdf') {
-    refuse(part.at, `Files of type "${source.mediaType}" are not supported by this model.`);
+    leaveOutFile(
+      part,
+      `files of type "${shownName(source.mediaType)}" are not supported by this model`,
+      writing.warnings,
+    );
+    return [];
   }
-  return compact({ type: 'document', source: writeSource(part, writing), ...rest });
+  return [compact({ type: 'document', source: writeSource(part, writing), ...rest })];
 }
 
 function writeResult(result: ToolResultPart, writing: WriteContext): object {

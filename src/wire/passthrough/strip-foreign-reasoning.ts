@@ -1,7 +1,7 @@
 /**
- * Stored reasoning in a request to a provider that cannot read it. What a provider encrypts only that provider can read, and
- * what it did not store it does not know by its id: after a failover, or without its encrypted content, reasoning would be
- * refused, and the conversation with it.
+ * Stored reasoning, or a stored compaction, in a request to a provider that cannot read it. What a provider encrypts only that
+ * provider can read, and what it did not store it does not know by its id: after a failover, or without its encrypted
+ * content, it would be refused, and the conversation with it.
  */
 import { arrayAt, isObject, type Json } from '../../lib/json.ts';
 import { change } from '../json/edit.ts';
@@ -27,7 +27,8 @@ export function stripForeignReasoning(
 }
 
 function isForeign(item: Json, madeBy: ReadonlyMap<string, string>, provider: ReadingProvider): boolean {
-  if (!isObject(item) || item.type !== 'reasoning' || typeof item.id !== 'string') return false;
+  if (!isObject(item) || (item.type !== 'reasoning' && item.type !== 'compaction')) return false;
+  if (typeof item.id !== 'string') return false;
   const maker = madeBy.get(item.id);
   if (maker === undefined) return false;
   const isEncrypted = typeof item.encrypted_content === 'string';

@@ -48,7 +48,7 @@ export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolN
   const [first, ...more] = turn.instructions;
   const single = first && more.length === 0 && !breakpointOf(first, writing) ? first.text : undefined;
   const input = turn.messages.flatMap((message) => writeMessage(message, writing));
-  if (first && single === undefined) input.unshift(messageItem('developer', turn.instructions, writing));
+  if (first && single === undefined) input.unshift(...messageItems('developer', turn.instructions, writing));
   const body = compact({
     instructions: single,
     input,
@@ -62,9 +62,11 @@ export function responsesFromTurn(turn: Turn, traits: TargetTraits, names: ToolN
   return { body, warnings };
 }
 
-function messageItem(role: string, parts: readonly Part[], writing: ExtendedContext): object {
+/** None where everything in it is left out. */
+function messageItems(role: string, parts: readonly Part[], writing: ExtendedContext): object[] {
   const content = parts.flatMap((part) => writeInputPart(part, writing));
-  return { type: 'message', role, content: bareText(content) ?? content };
+  if (content.length === 0 && parts.length > 0) return [];
+  return [{ type: 'message', role, content: bareText(content) ?? content }];
 }
 
 function writeMessage(message: TurnMessage, writing: ExtendedContext): object[] {
@@ -76,7 +78,7 @@ function writeMessage(message: TurnMessage, writing: ExtendedContext): object[] 
     if (part.type === 'tool-result') items.push(writeResult(part, writing));
     else rest.push(part);
   }
-  if (rest.length > 0 || items.length === 0) items.push(messageItem(message.role, rest, writing));
+  if (rest.length > 0 || items.length === 0) items.push(...messageItems(message.role, rest, writing));
   return items;
 }
 

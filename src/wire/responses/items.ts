@@ -28,21 +28,16 @@ interface ReadItem {
   readonly role: TurnMessage['role'] | null;
   readonly parts: readonly Part[];
   readonly tools: readonly TurnTool[];
+  /** Settings that count from this item on. */
+  readonly update?: JsonObject;
 }
 
-/** Items that the provider made by itself: the conversation is complete without them. */
-const HOSTED_ITEMS = new Set([
-  'web_search_call',
-  'file_search_call',
-  'code_interpreter_call',
-  'image_generation_call',
-  'mcp_list_tools',
-  'mcp_call',
-  'mcp_approval_request',
-  'mcp_approval_response',
-  'tool_search_call',
-  'tool_search_output',
-]);
+/**
+ * Items of what was done before: calls of tools that only this format has, their results, and notes of the provider. The
+ * conversation goes on without them.
+ */
+const PAST_ITEM =
+  /_call$|_output$|^(?:mcp_list_tools|mcp_approval_request|mcp_approval_response|program|agent_message|compaction)$/;
 
 export function readItem(value: Json, at: string): ReadItem {
   if (!isObject(value)) refuse(at, 'An input item must be an object.');
@@ -64,12 +59,15 @@ export function readItem(value: Json, at: string): ReadItem {
       return answer(readReasoning(value));
     case 'additional_tools':
       return { role: null, parts: [], tools: readTools(objectsAt(value, 'tools'), `${at}.tools`) };
+    case 'configuration_update':
+      return { role: null, parts: [], tools: [], update: value };
     case 'item_reference':
       return refuse(at, 'Item references are not supported by this model: no item is stored. Send the item itself.');
   }
   if (type === 'tool_search_call' && value.execution === 'client') return answer(readSearchCall(value, at));
   if (type === 'tool_search_output' && value.execution === 'client') return readSearchOutput(value, at);
-  return answer({ type: 'opaque', format: 'responses', hosted: HOSTED_ITEMS.has(type), raw: value, at });
+  const part: Part = { type: 'opaque', format: 'responses', past: PAST_ITEM.test(type), raw: value, at };
+  return part.past ? answer(part) : { role: 'user', parts: [part], tools: [] };
 }
 
 function answer(part: Part): ReadItem {
@@ -119,7 +117,7 @@ function readPart(part: Json, at: string, itemId: string | undefined): Part {
     const source = readSource(stringAt(part, 'file_data') ?? stringAt(part, 'file_url'), stringAt(part, 'file_id'), at);
     return compact({ type: 'file', source, name: stringAt(part, 'filename'), cache, at });
   }
-  return { type: 'opaque', format: 'responses', hosted: false, raw: part, at };
+  return { type: 'opaque', format: 'responses', past: false, raw: part, at };
 }
 
 function readSource(url: string | undefined, id: string | undefined, at: string): BinarySource {
@@ -145,7 +143,7 @@ function readResult(value: JsonObject, kind: ToolKind, at: string): Part {
   const callId = stringAt(value, 'call_id');
   if (callId === undefined) refuse(`${at}.call_id`, 'A tool result needs the id of its call.');
   const content = readContent(value.output, `${at}.output`).map((part, index) => {
-    if (part.type === 'text' || part.type === 'image' || part.type === 'file') return part;
+    if (part.type === 'text' || part.type === 'image' || part.type === 'file' || part.type === 'opaque') return part;
     return refuse(`${at}.output[${index}]`, 'A tool result holds text, images or files.');
   });
   return { type: 'tool-result', callId, kind, content, isError: false, at };

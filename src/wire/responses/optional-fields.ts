@@ -70,16 +70,19 @@ const ITEM: OptionalFields = {
 
 export const responsesOptionalFields: OptionalFields = {
   optional: [
+    'access_programs',
     'background',
     'context_management',
     'conversation',
     'frequency_penalty',
+    'image',
     'include',
     'instructions',
     'max_output_tokens',
     'max_tool_calls',
     'metadata',
     'moderation',
+    'multi_agent',
     'parallel_tool_calls',
     'presence_penalty',
     'previous_response_id',
@@ -110,5 +113,7 @@ export const responsesOptionalFields: OptionalFields = {
     stream_options: { optional: ['include_obfuscation'] },
     prompt: { optional: ['variables', 'version'] },
     context_management: { optional: ['compact_threshold'] },
+    prompt_cache_options: { optional: ['comparison_response_id', 'mode', 'prewarm', 'ttl'] },
+    moderation: { optional: ['policy'], inside: { policy: { optional: ['input', 'output'] } } },
   },
 };

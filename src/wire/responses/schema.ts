@@ -35,6 +35,44 @@ export const ResponsesResponse = Type.Object({
   usage: Type.Optional(AnyObject),
 });
 
+const InputFields = {
+  model: ModelId,
+  // May be left out beside `previous_response_id`.
+  input: ResponsesRequest.properties.input,
+  instructions: Type.Optional(Type.String()),
+  previous_response_id: Type.Optional(Type.String()),
+};
+
+export const InputTokensRequest = Type.Object({
+  ...InputFields,
+  tools: ResponsesRequest.properties.tools,
+  tool_choice: ResponsesRequest.properties.tool_choice,
+});
+
+export const InputTokensResponse = Type.Object({
+  object: Type.Literal('response.input_tokens'),
+  input_tokens: Type.Integer({ minimum: 0 }),
+});
+
+export const CompactRequest = Type.Object(InputFields);
+
+export const CompactResponse = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('response.compaction'),
+  created_at: Type.Integer(),
+  output: Type.Array(AnyObject),
+  usage: AnyObject,
+});
+
+export const InputItemList = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(AnyObject),
+  first_id: Type.String(),
+  last_id: Type.String(),
+  has_more: Type.Boolean(),
+});
+export type InputItemList = Static<typeof InputItemList>;
+
 export const DeletedResponse = Type.Object({
   id: Type.String(),
   object: Type.Literal('response'),

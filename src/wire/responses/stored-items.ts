@@ -33,6 +33,16 @@ export function inputItems(input: Json | undefined): readonly Json[] {
   return Array.isArray(input) ? input : [];
 }
 
+/** An item as a list shows it: complete, and with an id; `id` where it has none of its own. */
+export function listedItem(item: JsonObject, id: string): JsonObject {
+  const type = stringAt(item, 'type') ?? 'message';
+  const own = { ...item, type, id: isStorableId(item.id) ? item.id : id };
+  if (type !== 'message') return own;
+  const { content = [], status = 'completed' } = item;
+  const text = item.role === 'assistant' ? { type: 'output_text', annotations: [] } : { type: 'input_text' };
+  return { ...own, status, content: typeof content === 'string' ? [{ ...text, text: content }] : content };
+}
+
 /** The response object without its output. `shown`: whether its client asked for encrypted reasoning. */
 export function writeResponse(response: JsonObject, shown: boolean): string {
   return JSON.stringify({ shown, object: { ...response, output: [] } });

@@ -10,6 +10,7 @@ import {
   stringAt,
 } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
+import { lastAnswer, withHistory } from '../translate/history.ts';
 import { readChoice, readCommonSettings, readShape } from '../translate/openai.ts';
 import type {
   OutputShape,
@@ -27,12 +28,20 @@ import { dedupeTools, readTools } from './tools.ts';
 export function responsesToTurn(body: JsonObject): Turn {
   refuseState(body);
   const warnings: string[] = [];
-  for (const name of ['truncation', 'max_tool_calls', 'context_management', 'moderation'] as const) {
-    const value = body[name];
-    if (value !== undefined && value !== null && value !== 'disabled') warnings.push(`${name}: left out`);
+  const reasoning = objectAt(body, 'reasoning');
+  const without: readonly [name: string, value: Json | undefined, plain: Json][] = [
+    ['truncation', body.truncation, 'disabled'],
+    ['max_tool_calls', body.max_tool_calls, null],
+    ['context_management', body.context_management, null],
+    ['image', body.image, null],
+    ['reasoning.context', reasoning?.context, 'auto'],
+    ['reasoning.mode', reasoning?.mode, 'standard'],
+  ];
+  for (const [name, value = null, plain] of without) {
+    if (value !== null && value !== plain) warnings.push(`${name}: left out`);
   }
   const instructions = stringAt(body, 'instructions');
-  const { messages, tools } = readInput(body.input);
+  const { messages, tools, update } = readInput(body.input, warnings);
   return {
     origin: 'responses',
     inputField: 'input',
@@ -40,7 +49,7 @@ export function responsesToTurn(body: JsonObject): Turn {
     messages,
     tools: dedupeTools([...readTools(objectsAt(body, 'tools'), 'tools'), ...tools]),
     toolChoice: readToolChoice(body.tool_choice),
-    settings: readSettings(body),
+    settings: updated(readSettings(body), update),
     stream: body.stream === true,
     includeUsage: true,
     warnings,
@@ -59,17 +68,26 @@ function refuseState(body: JsonObject): void {
   if (body.background === true) refuse('background', 'Background responses are not available.');
 }
 
-function readInput(input: Json | undefined): { messages: readonly TurnMessage[]; tools: readonly TurnTool[] } {
+interface ReadInput {
+  readonly messages: readonly TurnMessage[];
+  readonly tools: readonly TurnTool[];
+  /** Settings that the input changes. */
+  readonly update: TurnSettings;
+}
+
+function readInput(input: Json | undefined, warnings: string[]): ReadInput {
   if (typeof input === 'string') {
-    return { messages: [{ role: 'user', parts: [{ type: 'text', text: input }], at: 'input' }], tools: [] };
+    return { messages: [{ role: 'user', parts: [{ type: 'text', text: input }], at: 'input' }], tools: [], update: {} };
   }
   const messages: TurnMessage[] = [];
-  const tools: TurnTool[] = [];
+  const added: { readonly tool: TurnTool; readonly after: number }[] = [];
+  let update: TurnSettings = {};
   let answer: { role: 'assistant'; parts: Part[]; at: string } | null = null;
   for (const [index, item] of (Array.isArray(input) ? input : []).entries()) {
     const at = `input[${index}]`;
     const read = readItem(item, at);
-    tools.push(...read.tools);
+    added.push(...read.tools.map((tool) => ({ tool, after: messages.length })));
+    if (read.update) update = { ...update, ...readUpdate(read.update, at) };
     if (read.parts.length === 0 && read.role === null) continue;
     if (read.role !== 'assistant') {
       answer = null;
@@ -82,7 +100,24 @@ function readInput(input: Json | undefined): { messages: readonly TurnMessage[];
       messages.push(answer);
     }
   }
-  return { messages, tools };
+  const answered = lastAnswer(messages);
+  const tools = added.flatMap(({ tool, after }) => {
+    // The client cannot take back what it added before an answer.
+    if (tool.kind !== 'foreign' || after > answered) return [tool];
+    warnings.push(`${tool.at}: left out, the target has no such tool`);
+    return [];
+  });
+  return { messages: withHistory(messages), tools, update };
+}
+
+/** An item changes only the settings that it names. */
+function readUpdate(item: JsonObject, at: string): TurnSettings {
+  const effort = stringAt(objectAt(item, 'reasoning') ?? {}, 'effort');
+  const format = objectAt(objectAt(item, 'text') ?? {}, 'format');
+  return compact({
+    reasoning: effort === undefined ? undefined : { effort },
+    output: readOutput(format, `${at}.text.format`),
+  });
 }
 
 function readToolChoice(value: Json | undefined): ToolChoice | null {
@@ -112,8 +147,11 @@ function readSettings(body: JsonObject): TurnSettings {
   });
 }
 
-function readOutput(format: JsonObject | undefined): OutputShape | undefined {
-  return readShape(format, format, (type) =>
-    refuse('text.format', `The text format "${type}" is not supported by this model.`),
-  );
+function updated(settings: TurnSettings, update: TurnSettings): TurnSettings {
+  const { reasoning } = update;
+  return { ...settings, ...update, ...(reasoning && { reasoning: { ...settings.reasoning, ...reasoning } }) };
+}
+
+function readOutput(format: JsonObject | undefined, at = 'text.format'): OutputShape | undefined {
+  return readShape(format, format, (type) => refuse(at, `The text format "${type}" is not supported by this model.`));
 }

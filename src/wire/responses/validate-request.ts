@@ -36,8 +36,14 @@ export function validateResponses(body: JsonObject, _bytes?: Buffer, context?: F
     needs,
     attachments: tally.attachments,
     hostedTools: hostedTools(body),
-    reasoning: reasoningOf(effort),
+    reasoning: input.some(asksForReasoning) ? 'on' : reasoningOf(effort),
   };
+}
+
+/** Whether an item of the conversation changes the effort; a later one may take it back, which is not looked at. */
+function asksForReasoning(item: Json): boolean {
+  if (!isObject(item) || item.type !== 'configuration_update') return false;
+  return reasoningOf(objectAt(item, 'reasoning')?.effort) === 'on';
 }
 
 function refuseStoredState(body: JsonObject): void {

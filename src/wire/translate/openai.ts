@@ -25,6 +25,8 @@ export function readCommonSettings(body: JsonObject): TurnSettings {
     serviceTier: stringAt(body, 'service_tier'),
     promptCacheKey: stringAt(body, 'prompt_cache_key'),
     promptCacheRetention: stringAt(body, 'prompt_cache_retention'),
+    promptCacheOptions: objectAt(body, 'prompt_cache_options'),
+    moderation: objectAt(body, 'moderation'),
     store: booleanAt(body, 'store'),
   });
 }

@@ -13,6 +13,8 @@ export function plainSettings(turn: Turn): object {
     safety_identifier: settings.safetyIdentifier,
     prompt_cache_key: settings.promptCacheKey,
     prompt_cache_retention: settings.promptCacheRetention,
+    prompt_cache_options: settings.promptCacheOptions,
+    moderation: settings.moderation,
   };
 }
 

@@ -114,11 +114,17 @@ export function refuseEmptyInput({ inputField }: Turn): never {
   refuse(inputField, `${inputField} must not be empty: there is nothing that the model could answer.`);
 }
 
-/** A part that the target's format does not know: left out where the provider had done it, refused otherwise. */
+/** A part that the target's format does not know: left out where it is history, refused where it asks for something now. */
 export function leaveOut(part: OpaquePart, warnings: string[]): void {
   const name = String(part.raw.type ?? 'unknown');
-  if (!part.hosted) refuse(part.at, `"${name}" is not supported by this model.`);
+  if (!part.past) refuse(part.at, `"${name}" is not supported by this model.`);
   warnings.push(`${part.at}: "${shownName(name)}" is left out`);
+}
+
+/** A file that the target cannot take, likewise. `why`: as a clause. */
+export function leaveOutFile({ at, past }: FilePart, why: string, warnings: string[]): void {
+  if (past !== true) refuse(at, `${why[0]?.toUpperCase()}${why.slice(1)}.`);
+  warnings.push(`${at}: left out, ${why}`);
 }
 
 /** The text of a failed result says so, for formats without a field for it. */

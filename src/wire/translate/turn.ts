@@ -52,6 +52,8 @@ export interface FilePart extends Cacheable {
   readonly name?: string | undefined;
   /** The members of the messages format beside the document: `context` and `citations`. */
   readonly extra?: JsonObject | undefined;
+  /** An answer follows it. */
+  readonly past?: boolean | undefined;
   readonly at: string;
 }
 
@@ -88,16 +90,17 @@ export interface ToolResultPart extends Cacheable {
   readonly type: 'tool-result';
   readonly callId: string;
   readonly kind: ToolKind;
-  readonly content: readonly (TextPart | ImagePart | FilePart)[];
+  readonly content: readonly (TextPart | ImagePart | FilePart | OpaquePart)[];
   readonly isError: boolean;
   readonly at: string;
 }
 
-/** A part that only its own format knows. Hosted: done by the provider, so the conversation is complete without it. */
+/** A part that only its own format knows. */
 export interface OpaquePart {
   readonly type: 'opaque';
   readonly format: Format;
-  readonly hosted: boolean;
+  /** The conversation goes on without it: the provider has done it, or an answer follows it. */
+  readonly past: boolean;
   readonly raw: JsonObject;
   readonly at: string;
 }
@@ -203,6 +206,10 @@ export interface TurnSettings {
   readonly serviceTier?: string | undefined;
   readonly promptCacheKey?: string | undefined;
   readonly promptCacheRetention?: string | undefined;
+  /** Chat and responses have it in the same words. */
+  readonly promptCacheOptions?: JsonObject | undefined;
+  /** What the provider is to check and to block, in the words of the chat and responses formats. */
+  readonly moderation?: JsonObject | undefined;
   /** messages: the top-level `cache_control`. */
   readonly cache?: CacheBreakpoint | undefined;
   readonly store?: boolean | undefined;

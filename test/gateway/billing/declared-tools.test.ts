@@ -47,6 +47,8 @@ interface Place {
   /** The JSON path of the declaration. */
   readonly param: string;
   readonly body: (tool: object) => object;
+  /** It tells of what was done before: a translation leaves it out. */
+  readonly past?: boolean;
 }
 
 const user = (...content: object[]) => ({ role: 'user', content: [...content, { type: 'text', text: 'Hi' }] });
@@ -96,6 +98,7 @@ const PLACES: Readonly<Record<Format, readonly Place[]>> = {
     },
     {
       param: 'input[1].tools[0].tools[0]',
+      past: true,
       body: (tool) => ({
         input: [
           { role: 'user', content: 'Hi' },
@@ -184,7 +187,7 @@ async function sent(format: Format, body: object, reported: string): Promise<{ b
 
 describe('[R60] [F51] a hosted tool, wherever it is declared', () => {
   for (const format of FORMAT_NAMES) {
-    for (const { param, body } of PLACES[format]) {
+    for (const { param, body, past } of PLACES[format]) {
       test(`${format}, ${param}: its calls are held, bounded and charged`, async () => {
         for (const [tool, reported] of TOOLS[format]) {
           const { body: received, charge } = await sent(format, body(tool), reported);
@@ -201,7 +204,7 @@ describe('[R60] [F51] a hosted tool, wherever it is declared', () => {
         await auditClean(gateway);
       });
 
-      for (const target of FORMAT_NAMES) {
+      for (const target of past ? [format] : FORMAT_NAMES) {
         test(`${format} to ${target}, ${param}: without a price it is refused by its path`, async () => {
           const key = await gateway.creditKey();
           upstream.answer = (call) => call.reply(500, {});
@@ -316,5 +319,43 @@ describe('[R60] what is stored at the provider', () => {
         assert.equal(error.param, `${param}.${name}`);
       }
     }
+  });
+});
+
+describe('[R81] a tool without a price that a conversation declares for its own format', () => {
+  const tool = { type: 'web_search_20250305', name: 'web_search' };
+  const added = user(definition(tool));
+  const own = [{ name: 'f', input_schema: { type: 'object', properties: {} } }];
+
+  test('is left out by a translation where an answer follows it, and no session is locked', async () => {
+    const key = await gateway.creditKey();
+    const messages = [added, { role: 'assistant', content: 'Hello.' }, user()];
+    let sent = '';
+    upstream.answer = (call) => {
+      sent = JSON.stringify(call.body);
+      call.reply(200, SPEECH.chat.whole('Hi'));
+    };
+    const answer = await ask(key, 'messages', { model: 'bare-chat', tools: own, messages });
+    assert.equal(answer.status, 200, answer.text);
+    assert.match(sent, /Hello\./);
+    assert.doesNotMatch(sent, /web_search/);
+    assert.equal(answer.headers['x-gateway-warnings'], 'left_out;param=messages[0].content[0].tool.definition');
+  });
+
+  test('that a search of the provider has found is left out too', async () => {
+    const found = { type: 'tool_search_output', execution: 'server', call_id: null, tools: [{ type: 'web_search' }] };
+    const input = [{ role: 'user', content: 'Hi' }, found, { role: 'user', content: 'Go on.' }];
+    upstream.answer = (call) => call.reply(200, SPEECH.chat.whole('Hi'));
+    const answer = await ask(await gateway.creditKey(), 'responses', { model: 'bare-chat', input });
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.headers['x-gateway-warnings'], 'left_out;param=input[1]');
+  });
+
+  test('is refused where the provider would run it', async () => {
+    const key = await gateway.creditKey();
+    const messages = [added, { role: 'assistant', content: 'Hello.' }, user()];
+    const body = { model: 'bare-messages', max_tokens: 64, tools: own, messages };
+    const { param } = await refusal(visit(key, 'messages', { body }), 'messages', 400, 'invalid_request');
+    assert.equal(param, 'messages[0].content[0].tool.definition');
   });
 });

@@ -104,6 +104,21 @@ for (const model of MODELS) {
   }
 }
 
+test('[R81] what a package cannot be told is named to a client of the responses format, or refused', async () => {
+  setup.mock.onMessage('hello', { content: 'Hi.', usage: usage(11, 5) });
+  const key = await setup.key();
+  const ask = (input: readonly object[]) =>
+    call(`${setup.gateway.origin}/v1/responses`, { key, body: { model: 'gemini', input } });
+  const compaction = { type: 'compaction', encrypted_content: 'sealed by a provider' };
+  const answer = await ask([{ role: 'user', content: 'x' }, compaction, { role: 'user', content: 'hello' }]);
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(answer.headers.get('x-gateway-warnings'), 'left_out;param=input[1]');
+  const refused = await ask([{ role: 'user', content: 'hello' }, { type: 'compaction_trigger' }]);
+  const { error } = (await refused.json()) as { error: { param: string } };
+  assert.deepEqual([refused.status, error.param], [400, 'input[1]']);
+  assert.equal((await credits(key)).requests, 1);
+});
+
 test('models are listed with the format that their provider is taken to speak', async () => {
   const key = await setup.key();
   const models = await setup.openai(key).models.list();

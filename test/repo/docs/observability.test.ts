@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 import { CONDITIONS } from '../../../src/core/conditions.ts';
-import { ENDPOINTS } from '../../../src/core/endpoints.ts';
+import { ENDPOINTS, onlyCounts } from '../../../src/core/endpoints.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import { AccessLog } from '../../../src/observe/access-log.ts';
 import { FAMILIES, type Family } from '../../../src/observe/metrics/families.ts';
@@ -145,7 +145,7 @@ test('the error rate is of generations: failures by no fault of the client, of t
     .filter(([, { status }]) => status >= 500)
     .map(([name]) => name);
   const generations = Object.values(ENDPOINTS)
-    .filter(({ name, format }) => format !== null && name !== 'count_tokens')
+    .filter(({ name, format }) => format !== null && !onlyCounts(name))
     .map(({ name }) => name);
   const overview = dashboardQueries('overview.json').filter(({ where }) => where.endsWith('Failed'));
   const [alert] = alertQueries().filter(({ where }) => where === 'GatewayErrorRate');

@@ -62,6 +62,44 @@ export const CHAT_FIELDS: readonly FieldRow[] = [
     probe: part({ type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } }),
   },
   {
+    field: 'messages[].content input_audio, answered',
+    base: {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+    probe: {
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Hi' },
+            { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+          ],
+        },
+        { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+  },
+  {
+    field: 'messages[].audio',
+    base: {
+      messages: [
+        { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+    probe: {
+      messages: [
+        { role: 'assistant', content: 'x', audio: { id: 'audio_1' } },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+  },
+  {
     field: 'messages[].content prompt_cache_breakpoint',
     base: part({ type: 'text', text: 'x' }),
     probe: part({ type: 'text', text: 'x', prompt_cache_breakpoint: { mode: 'explicit' } }),
@@ -103,7 +141,13 @@ export const CHAT_FIELDS: readonly FieldRow[] = [
   },
   {
     field: 'messages[].function_call',
-    probe: { messages: [{ role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } }] },
+    probe: {
+      messages: [
+        { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
+        { role: 'function', name: 'f', content: 'r' },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
   },
   { field: 'temperature', probe: { temperature: 0.25 } },
   { field: 'temperature over 1', probe: { temperature: 1.5 } },
@@ -165,7 +209,13 @@ export const CHAT_FIELDS: readonly FieldRow[] = [
   { field: 'service_tier flex, priority', probe: { service_tier: 'flex' } },
   { field: 'prompt_cache_key', probe: { prompt_cache_key: 'k' }, why: 'the target caches by marks' },
   { field: 'prompt_cache_retention', probe: { prompt_cache_retention: '24h' }, why: 'the target caches by marks' },
+  {
+    field: 'prompt_cache_options',
+    probe: { prompt_cache_options: { mode: 'explicit' } },
+    why: 'the target caches by marks',
+  },
+  { field: 'moderation', probe: { moderation: { model: 'omni-moderation-latest' } } },
   { field: 'store', probe: { store: true }, why: OPENAI_ONLY },
   { field: 'stream', probe: { stream: true } },
-  { field: 'unknown fields', probe: { anything: 1 }, why: 'they have no counterpart' },
+  { field: 'unknown fields', probe: { anything: 1 } },
 ];

@@ -120,6 +120,64 @@ export const MESSAGES_FIELDS: readonly FieldRow[] = [
       ],
     },
   },
+  {
+    field: 'messages[].content tool_addition',
+    base: { tools: [messagesTool], messages: [{ role: 'user', content: 'Hi' }] },
+    probe: {
+      tools: [messagesTool],
+      messages: [
+        { role: 'user', content: 'Hi' },
+        {
+          role: 'system',
+          content: [
+            {
+              type: 'tool_addition',
+              tool: { type: 'tool_definition', definition: { ...messagesTool, name: 'added' } },
+            },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    field: 'messages[].content tool_removal',
+    base: { tools: [messagesTool, { ...messagesTool, name: 'other' }] },
+    probe: {
+      tools: [messagesTool, { ...messagesTool, name: 'other' }],
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: [{ type: 'tool_removal', tool: { type: 'tool_reference', name: 'f' } }] },
+      ],
+    },
+  },
+  {
+    field: 'messages[].content compaction',
+    base: { messages: [{ role: 'user', content: 'Hi' }] },
+    probe: {
+      messages: [
+        { role: 'assistant', content: [{ type: 'compaction', content: 'They greeted.', encrypted_content: null }] },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+  },
+  {
+    field: 'messages[].content blocks that no other format has, answered',
+    base: {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+    probe: {
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'Hi' }, { type: 'hologram' }] },
+        { role: 'assistant', content: 'x' },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+  },
+  { field: 'messages[].content blocks that no other format has, now', probe: part({ type: 'hologram' }) },
   { field: 'messages[].content container_upload', probe: part({ type: 'container_upload', file_id: 'f' }) },
   { field: 'temperature', probe: { temperature: 0.25 } },
   { field: 'top_p', probe: { top_p: 0.25 } },
@@ -143,7 +201,7 @@ export const MESSAGES_FIELDS: readonly FieldRow[] = [
   },
   { field: 'tools[] hosted, alone', probe: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] } },
   {
-    field: 'tools[] built in (bash, text_editor, computer, memory)',
+    field: 'tools[] built in (bash, text_editor, computer, memory, browser_toolset)',
     probe: { tools: [{ type: 'bash_20250124', name: 'bash' }] },
   },
   {
@@ -177,6 +235,14 @@ export const MESSAGES_FIELDS: readonly FieldRow[] = [
   { field: 'container', probe: { container: 'c' } },
   { field: 'mcp_servers', probe: { mcp_servers: [{ type: 'url', url: 'https://example.com' }] } },
   { field: 'context_management', probe: { context_management: { edits: [] } } },
+  { field: 'compaction', probe: { compaction: { type: 'summarize' } } },
+  { field: 'diagnostics', probe: { diagnostics: { previous_message_id: null } } },
+  { field: 'output_config.task_budget', probe: { output_config: { task_budget: { type: 'tokens', total: 50_000 } } } },
+  {
+    field: 'thinking.block_binding',
+    base: { thinking: { type: 'adaptive' } },
+    probe: { thinking: { type: 'adaptive', block_binding: {} } },
+  },
   { field: 'stream', probe: { stream: true } },
-  { field: 'unknown fields', probe: { anything: 1 }, why: 'they have no counterpart' },
+  { field: 'unknown fields', probe: { anything: 1 } },
 ];

@@ -80,9 +80,33 @@ export const RESPONSES_FIELDS: readonly FieldRow[] = [
   },
   {
     field: 'input[] items of built-in tools',
+    base: item(),
     probe: item({ type: 'local_shell_call', id: 'x', call_id: 'call_1', status: 'completed' }),
   },
-  { field: 'input[] compaction', probe: item({ type: 'compaction', id: 'c', encrypted_content: 'e' }) },
+  {
+    field: 'input[] compaction (of a responses provider)',
+    base: item(),
+    probe: item({ type: 'compaction', id: 'c', encrypted_content: 'e' }),
+  },
+  { field: 'input[] compaction_trigger', probe: item({ type: 'compaction_trigger' }) },
+  {
+    field: 'input[] compaction_trigger, answered',
+    base: item({ role: 'assistant', content: 'x' }, { role: 'user', content: 'Hi' }),
+    probe: item({ type: 'compaction_trigger' }, { role: 'assistant', content: 'x' }, { role: 'user', content: 'Hi' }),
+  },
+  {
+    field: 'input[] configuration_update',
+    base: item(),
+    probe: item({ type: 'configuration_update', reasoning: { effort: 'high' } }),
+  },
+  {
+    field: 'input[] program, program_output',
+    base: item(),
+    probe: item(
+      { type: 'program', id: 'p', call_id: 'call_1' },
+      { type: 'program_output', id: 'o', call_id: 'call_1' },
+    ),
+  },
   { field: 'temperature', probe: { temperature: 0.25 } },
   { field: 'top_p', probe: { top_p: 0.25 } },
   { field: 'text.format json_schema', probe: { text: { format: { type: 'json_schema', name: 'o', schema } } } },
@@ -178,6 +202,15 @@ export const RESPONSES_FIELDS: readonly FieldRow[] = [
   { field: 'service_tier flex, priority', probe: { service_tier: 'flex' } },
   { field: 'prompt_cache_key', probe: { prompt_cache_key: 'k' }, why: 'the target caches by marks' },
   { field: 'prompt_cache_retention', probe: { prompt_cache_retention: '24h' }, why: 'the target caches by marks' },
+  {
+    field: 'prompt_cache_options',
+    probe: { prompt_cache_options: { mode: 'explicit' } },
+    why: 'the target caches by marks',
+  },
+  { field: 'moderation', probe: { moderation: { model: 'omni-moderation-latest' } } },
+  { field: 'image', probe: { image: { context_compression: 'disabled' } } },
+  { field: 'reasoning.mode', base: { reasoning: {} }, probe: { reasoning: { mode: 'pro' } } },
+  { field: 'reasoning.context', base: { reasoning: {} }, probe: { reasoning: { context: 'all_turns' } } },
   { field: 'stream', probe: { stream: true } },
-  { field: 'unknown fields', probe: { anything: 1 }, why: 'they have no counterpart' },
+  { field: 'unknown fields', probe: { anything: 1 } },
 ];

@@ -73,7 +73,7 @@ describe('config file: shape', () => {
       'models: [{ id: m, pricing: { input: 1, output: 1, tiers: [{ from_input_tokens: 5 }] } }]',
       'gateway.yaml: models[0].pricing.tiers[0]: must give at least one price besides from_input_tokens',
     ],
-    ['streams: { total: 301 }', 'gateway.yaml: streams.total: must be a number from 0.001 to 300'],
+    ['streams: { total: 3601 }', 'gateway.yaml: streams.total: must be a number from 0.001 to 3600'],
     [
       'providers: { x: { api_keys: [a, a] } }',
       'gateway.yaml: providers.x.api_keys: must not repeat an item (items 0 and 1 are equal)',

@@ -247,7 +247,7 @@ models:
     assert.deepEqual(plain.routing, { order: 'listed', maxAttempts: 3, attemptBudgetMs: 30_000, cacheAffinity: true });
     assert.deepEqual([plain.holds, plain.usdPerCredit], ['elastic', 1]);
     const changed = await loadText(
-      'limits: { body_bytes: 2048, json_values: 2000, count_wait: 9, pre_stop: 0, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100, connections_per_address: 7 }\nstreams: { keep_alive: 0, total: 60 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
+      'limits: { body_bytes: 2048, json_values: 2000, count_wait: 9, pre_stop: 0, drain: 0, headers_timeout: 0.5, body_timeout: 0.5, keep_alive_timeout: 5, header_bytes: 8192, header_count: 50, connections: 100, connections_per_address: 7 }\nstreams: { keep_alive: 0, total: 3600 }\nrouting: { order: least-latency, max_attempts: 1 }\nholds: full',
     );
     const { bodyBytes, jsonValues, preStopMs, drainMs } = changed.limits;
     assert.deepEqual([bodyBytes, jsonValues, preStopMs, drainMs], [2048, 2000, 0, 0]);
@@ -256,7 +256,12 @@ models:
     const { keepAliveTimeoutMs, headerBytes, headerCount, connections } = changed.limits;
     assert.deepEqual([keepAliveTimeoutMs, headerBytes, headerCount, connections], [5_000, 8_192, 50, 100]);
     assert.equal(changed.limits.connectionsPerAddress, 7);
-    assert.deepEqual(changed.streams, { totalMs: 60_000, keepAliveMs: 0, headersWaitMs: 15_000, holdWaitMs: 10_000 });
+    assert.deepEqual(changed.streams, {
+      totalMs: 3_600_000,
+      keepAliveMs: 0,
+      headersWaitMs: 15_000,
+      holdWaitMs: 10_000,
+    });
     assert.deepEqual(changed.routing, {
       order: 'least-latency',
       maxAttempts: 1,
@@ -367,7 +372,7 @@ describe('what a file may not say', () => {
     ],
     [
       'providers: { openai: { count_tokens: true } }',
-      'providers.openai.count_tokens: must be false: only providers with the messages format count tokens',
+      'providers.openai.count_tokens: must be false: only providers with the messages or responses format count tokens',
     ],
     ['limits: { headers_timeout: 150 }', 'limits.headers_timeout: must not be longer than limits.body_timeout (120)'],
     ['providers: { openai: { api_version: v1 } }', 'providers.openai.api_version: belongs to kind azure only'],

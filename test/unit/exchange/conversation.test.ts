@@ -19,6 +19,7 @@ function conversation(name: Name, body: object, headers: Partial<Record<ReadHead
     originMode: 'credit',
     origin: null,
     path: ENDPOINTS[name].path,
+    query: '',
     headers: { get: (header) => headers[header] ?? null, repeated: () => false },
     clientAddress: '',
     record: new RequestRecord('req_1', ENDPOINTS[name], 0),

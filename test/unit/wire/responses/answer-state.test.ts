@@ -173,6 +173,13 @@ describe('[R64] stored reasoning in a request to a provider', () => {
     assert.equal(strip(encrypted, 'two', true), 'left out');
   });
 
+  test('[R81] and so is a compaction', () => {
+    const compaction = { type: 'compaction', id: 'rs_1', encrypted_content: 'e' };
+    assert.equal(strip(compaction, 'one'), 'kept');
+    assert.equal(strip(compaction, 'two'), 'left out');
+    assert.equal(strip({ ...compaction, id: 'cmp_2' }, 'two'), 'kept');
+  });
+
   test('without encrypted content is kept only where its maker has stored it, or everybody can read it', () => {
     assert.equal(strip(bare, 'one'), 'left out');
     assert.equal(strip(bare, 'one', true), 'kept');
