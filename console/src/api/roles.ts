@@ -3,6 +3,7 @@
 export const ROLES = {
   'delete /admin/v1/accounts/{id}/webhook': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/keys/{id}': ['owner', 'operator', 'account-admin'],
+  'delete /admin/v1/keys/{id}/requests/running': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/keys/{id}/secrets/{prefix}': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/operators/{id}': ['owner'],
   'delete /admin/v1/operators/{id}/tokens/{token_id}': ['owner'],

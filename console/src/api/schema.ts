@@ -788,6 +788,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/keys/{id}/requests/running': {
+    /** Stop all running requests of a key; what was produced is billed */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['StoppedRequests'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/keys/{id}/secrets': {
     /** Add a secret to a key; the older ones keep working */
     post: {
@@ -1665,7 +1689,7 @@ export interface paths {
         query?: {
           /** @description What to group by: day, hour, key, label, account, model, provider, format, separated by commas. Without it, one row for all. */
           by?: string;
-          /** @description From the beginning of this hour (for 30d: of this day), in UTC. Default 30d. */
+          /** @description From the beginning of this hour, in UTC; 30d is thirty days, today among them. Default 30d. */
           since?: string;
           /** @description Up to the end of this hour, in UTC. Default: now. */
           until?: string;
@@ -2947,6 +2971,8 @@ export interface components {
     };
     /** SignInLink */
     SignInLink: {
+      /** @description The fingerprint of a certificate that the gateway made itself, to compare with what the browser shows. */
+      certificate_sha256: string | null;
       expires_at: string;
       /** @description Opens the console and signs in, once. The token is in the fragment. */
       url: string;
@@ -3045,6 +3071,12 @@ export interface components {
     StoppedRequest: {
       id: string;
       stopped: boolean;
+    };
+    /** StoppedRequests */
+    StoppedRequests: {
+      id: string;
+      /** @description How many were stopped. */
+      stopped: number;
     };
     /** TargetState */
     TargetState: {

@@ -69,6 +69,7 @@ const PROBES: Readonly<Record<string, Probe>> = {
   'PATCH /admin/v1/keys/:id': onKey('', { label: 'changed' }),
   'DELETE /admin/v1/keys/:id': onKey(''),
   'POST /admin/v1/keys/:id/secrets': onKey('/secrets', {}),
+  'DELETE /admin/v1/keys/:id/requests/running': onKey('/requests/running'),
   'DELETE /admin/v1/keys/:id/secrets/:prefix': onKey('/secrets/:prefix'),
   'POST /admin/v1/accounts': ({ account }) => ({ path: '/accounts', body: { name: 'new', parent: account } }),
   'GET /admin/v1/accounts/:id': onAccount(''),
