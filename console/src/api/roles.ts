@@ -45,6 +45,7 @@ export const ROLES = {
   'post /admin/v1/accounts': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/accounts/{id}/corrections': ['owner', 'operator'],
   'post /admin/v1/accounts/{id}/credit': ['owner', 'operator'],
+  'post /admin/v1/accounts/{id}/erase': ['owner'],
   'post /admin/v1/accounts/{id}/keys': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/accounts/{id}/move': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/alerts/test': ['owner', 'operator'],

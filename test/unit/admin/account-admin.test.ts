@@ -94,6 +94,7 @@ async function world(t: TestContext): Promise<World> {
     }),
     captured: async () => null,
     tail: async (position) => ({ entries: position === null ? [] : entries, position: '1' }),
+    forget: async () => ({ removed: 0, next: null }),
     prune: async () => false,
     bytes: async () => 0,
     close: async () => {},
