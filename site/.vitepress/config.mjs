@@ -77,6 +77,7 @@ export default defineConfig({
           page('Statements', 'run/statements'),
           page('Usage reports', 'run/usage'),
           page('Import and export', 'run/import'),
+          page('Answers', 'run/answers'),
           { text: 'Security', link: '/SECURITY' },
         ],
       },
