@@ -59,7 +59,8 @@ export function selfSigned({ names, fromMs, untilMs, authority }: Wanted): SelfS
       3,
       sequence(
         sequence(BASIC_CONSTRAINTS, TRUE, octets(authority ? sequence(TRUE) : sequence())),
-        sequence(EXTENDED_KEY_USAGE, octets(sequence(SERVER_AUTH))),
+        // An authority is for every use; a server's own is for that alone.
+        ...(authority ? [] : [sequence(EXTENDED_KEY_USAGE, octets(sequence(SERVER_AUTH)))]),
         sequence(SUBJECT_ALT_NAME, octets(sequence(...names.map(altName)))),
       ),
     ),
