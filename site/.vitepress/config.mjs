@@ -66,6 +66,8 @@ export default defineConfig({
         text: 'Run',
         items: [
           page('Configuration', 'run/configuration'),
+          page('Prices', 'run/prices'),
+          page('Deployment', 'run/deployment'),
           page('Operations', 'run/operations'),
           { text: 'Deployment files', link: '/deploy/README' },
           page('Scaling out', 'run/scaling'),
