@@ -79,6 +79,7 @@ export default defineConfig({
           page('Statements', 'run/statements'),
           page('Usage reports', 'run/usage'),
           page('Import and export', 'run/import'),
+          page('Tasks', 'run/tasks'),
           page('Answers', 'run/answers'),
           { text: 'Security', link: '/SECURITY' },
         ],

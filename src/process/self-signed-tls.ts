@@ -2,7 +2,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { hostname } from 'node:os';
 import type { Settings } from '../config/config.ts';
 import type { TlsFiles, TlsPem } from '../config/pem.ts';
 import { ConfigError } from '../config/problem.ts';
@@ -41,10 +40,11 @@ export async function keepSelfSigned(files: TlsFiles, settings: Names, nowMs: nu
   return readTls(files);
 }
 
+/** What the listener may be asked for by. Not the name of the machine, which a container has anew each time. */
 function namesOf({ adminHost, adminHosts }: Names): readonly [string, ...string[]] {
-  const others = [...adminHosts, hostname().toLowerCase(), ...(isIP(adminHost) === 0 ? [] : [adminHost])];
-  const anywhere = ['0.0.0.0', '::'];
-  return ['localhost', ...new Set(['127.0.0.1', '::1', ...others.filter((name) => !anywhere.includes(name))])];
+  const [address = ''] = adminHost.split('%');
+  const own = isIP(address) === 0 || ['0.0.0.0', '::'].includes(address) ? [] : [address];
+  return ['localhost', ...new Set(['127.0.0.1', '::1', ...own, ...adminHosts])];
 }
 
 function isGood({ cert }: TlsPem, names: readonly string[], nowMs: number): boolean {

@@ -103,6 +103,11 @@ function isCalled(method: string, path: string): boolean {
   return typed || otherSource.includes(`('${path}'`);
 }
 
+const tasks = readFileSync(resolve(import.meta.dirname, '../../../docs/run/tasks.md'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .map((line) => line.slice(2, -2).split(' | '));
+
 describe('what the admin API can do', () => {
   const words = ALL_COMMANDS.map((command) => command.words.join(' '));
   for (const [name, { at }] of Object.entries(ROUTES)) {
@@ -110,6 +115,13 @@ describe('what the admin API can do', () => {
     test(`${at} is a command`, () => {
       if (typeof cli === 'string') assert.ok(words.includes(cli), `no command "gateway ${cli}"`);
       else assert.notEqual(cli.none, '', 'a reason');
+    });
+    test(`${at} is in docs/run/tasks.md, with its command`, () => {
+      const path = at.replaceAll(/:(\w+)/g, '{$1}');
+      const row = tasks.find((cells) => cells[2] === `\`${path}\``);
+      assert.ok(row !== undefined, `no row with \`${path}\``);
+      for (const cell of row) assert.match(cell, /\S/);
+      if (typeof cli === 'string') assert.equal(row[1], `\`gateway ${cli}\``);
     });
     test(`${at} is in the console`, () => {
       const [method = '', route = ''] = at.split(' ');

@@ -151,9 +151,9 @@ function Spent({ of: key }: { of: Key }) {
 function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void }) {
   const { mayOperate } = useSession();
   const status = useMutation({
-    mutationFn: (next: 'active' | 'suspended') =>
+    mutationFn: (next: 'active' | 'suspended' | 'disabled') =>
       call('patch', '/admin/v1/keys/{id}', { path: { id: key.id }, body: { status: next } }),
-    onSuccess: ({ status: now }) => toast(now === 'active' ? 'The key works again' : 'The key is suspended'),
+    onSuccess: ({ status: now }) => toast(now === 'active' ? 'The key works again' : `The key is ${now}`),
     onError: (error) => toast(error.message),
   });
   const suspended = key.status === 'suspended' || key.status === 'disabled';
@@ -181,6 +181,9 @@ function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void })
           <Menu.Item onClick={() => open('rotate')}>Rotate the secret…</Menu.Item>
           <Menu.Item onClick={() => open('account')}>Move it to an account…</Menu.Item>
           {mayOperate && paysItself && <Menu.Item onClick={() => open('correct')}>Correct its balance…</Menu.Item>}
+          {key.status === 'active' && (
+            <Menu.Item onClick={() => status.mutate('disabled')}>Disable it: clients get a 403</Menu.Item>
+          )}
           <Menu.Item onClick={() => open('stop')}>Stop its running requests…</Menu.Item>
           <Menu.Item color="red" onClick={() => open('revoke')}>
             Revoke the key…
