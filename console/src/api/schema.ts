@@ -1718,7 +1718,7 @@ export interface paths {
         query?: {
           /** @description What to group by: day, hour, key, label, account, model, provider, format, separated by commas. Without it, one row for all. */
           by?: string;
-          /** @description From the beginning of this hour, in UTC; 30d is thirty days, today among them. Default 30d. */
+          /** @description From the beginning of this hour (for 30d: of this day), in UTC. Default 30d. */
           since?: string;
           /** @description Up to the end of this hour, in UTC. Default: now. */
           until?: string;

@@ -27,7 +27,7 @@ export const UsageParameters = Type.Object(
     since: Type.Optional(
       Type.String({
         ...Time,
-        description: 'From the beginning of this hour, in UTC; 30d is thirty days, today among them. Default 30d.',
+        description: 'From the beginning of this hour (for 30d: of this day), in UTC. Default 30d.',
       }),
     ),
     until: Type.Optional(Type.String({ ...Time, description: 'Up to the end of this hour, in UTC. Default: now.' })),

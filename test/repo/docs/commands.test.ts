@@ -72,7 +72,7 @@ const OPERATOR_PAGES = [
 ];
 
 /** Commands that need more than a store, and are run by tests of their own. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['reconcile']);
+const ELSEWHERE: ReadonlySet<string> = new Set(['reconcile', 'models refresh', 'models test', 'providers']);
 
 const blocks = shellBlocks();
 
