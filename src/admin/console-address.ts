@@ -25,11 +25,11 @@ const EVERYWHERE = ['0.0.0.0', '::'];
 /** `port`: the one that it listens on, where the setting lets the system choose. */
 export function consoleOrigin(settings: ConsoleSettings, port: number = settings.adminPort): string | null {
   const { adminUrl, adminHost, adminProxy, adminTls } = settings;
-  if (adminUrl !== null) return adminUrl;
   const secure = adminTls !== null;
+  const origin = adminUrl ?? publicOrigin(adminHost, port, secure);
   // A browser on this machine, or at the other end of a tunnel to it, is served in the clear too.
-  const local = isLoopback(adminHost) || EVERYWHERE.includes(adminHost);
-  return secure || adminProxy || local ? publicOrigin(adminHost, port, secure) : null;
+  const isLocal = EVERYWHERE.includes(adminHost) && isLoopback(new URL(origin).hostname);
+  return secure || adminProxy || isLoopback(adminHost) || isLocal ? origin : null;
 }
 
 /** What the browser warns of, and how to tell that it is this gateway. */

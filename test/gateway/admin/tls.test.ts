@@ -141,6 +141,10 @@ describe("the operator's listener", () => {
     assert.equal(settings({}), 'http://127.0.0.1:8081');
     assert.equal(settings({ GATEWAY_ADMIN_HOST: '0.0.0.0' }), 'http://127.0.0.1:8081');
     assert.equal(settings({ GATEWAY_ADMIN_HOST: '10.0.0.9' }), null);
+    const clear = { GATEWAY_ADMIN_HOST: '0.0.0.0', GATEWAY_ADMIN_URL: 'http://console.internal:8081' };
+    assert.equal(settings(clear), null);
+    assert.equal(settings({ ...clear, GATEWAY_ADMIN_PROXY: 'on' }), 'http://console.internal:8081');
+    assert.equal(settings({ ...clear, GATEWAY_ADMIN_URL: 'http://127.0.0.1:9081' }), 'http://127.0.0.1:9081');
     assert.equal(
       settings({ GATEWAY_ADMIN_HOST: '10.0.0.9', GATEWAY_ADMIN_TLS: 'self-signed' }),
       'https://10.0.0.9:8081',
