@@ -8,6 +8,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const NODE_MAJOR_MIN = 24;
+/** How often it is looked whether npm is still there. */
+const PARENT_MS = 1_000;
 /** Set for the child, so that a runtime that is too old as well is noticed instead of tried again. */
 const CHOSEN = 'GATEWAY_RUNTIME_CHOSEN';
 /** The packages that carry a runtime, by platform; see optionalDependencies. */
@@ -20,6 +22,8 @@ const RUNTIME_PACKAGES = {
 };
 
 const here = dirname(fileURLToPath(import.meta.url));
+
+if (process.env[CHOSEN] === undefined) endWithNpm();
 
 if (Number.parseInt(process.version.slice(1), 10) >= NODE_MAJOR_MIN) await runHere();
 else runWithBundledRuntime();
@@ -45,6 +49,21 @@ function keepCompiledCode() {
   const folder = join(here, '..', 'node_modules', '.cache', 'gateway');
   module.enableCompileCache(folder);
   if (module.getCompileCacheDir() !== undefined) process.env.NODE_COMPILE_CACHE = folder;
+}
+
+/**
+ * npx and npm start run a shell that runs this, and a signal to them ends that shell and nothing else. When it is gone, this is
+ * told to end as well: whoever stopped npx meant the gateway.
+ */
+function endWithNpm() {
+  if (process.env.npm_command === undefined) return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, PARENT_MS);
+  watch.unref();
 }
 
 /** The two processes are one to their user: when the outer one is killed, this one must not go on alone. */

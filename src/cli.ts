@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AdminClient, type AdminConnection, NotRunningError, socketTransport } from './admin/client.ts';
+import { consoleOrigin } from './admin/console-address.ts';
 import { ensureDataDir, storeFile } from './admin/data-folder.ts';
 import { AdminError } from './admin/error.ts';
 import { publicOrigin } from './admin/public-origin.ts';
@@ -107,7 +108,7 @@ async function runCommand(shape: CommandShape, given: CommandArguments): Promise
   if (shape === COMPLETION) return print({ text: completionScript(ALL_COMMANDS, operands[0] ?? '') });
   if (IMPORTERS.includes(shape)) {
     const { runImporter } = await import('./cli/importers.ts');
-    return print(runImporter(shape.words, given));
+    return print(await runImporter(shape.words, given));
   }
   const settings = readSettings(env, shape === START ? { workers: flags.workers } : {});
   const connect = () => connectAdmin(settings, false);
@@ -228,7 +229,7 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
   const options: AdminServiceOptions = {
     operators: data.operators,
     alerts,
-    consoleOrigin: () => publicOrigin(settings.adminHost, settings.adminPort, settings.adminTls !== null),
+    console: () => ({ origin: consoleOrigin(settings), fingerprint: null }),
     onTrailFailure: (error) => {
       process.stderr.write(`gateway: the audit trail could not be written: ${errorLines(error).join(' ')}\n`);
     },

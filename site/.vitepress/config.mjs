@@ -66,6 +66,8 @@ export default defineConfig({
         text: 'Run',
         items: [
           page('Configuration', 'run/configuration'),
+          page('Prices', 'run/prices'),
+          page('Deployment', 'run/deployment'),
           page('Operations', 'run/operations'),
           { text: 'Deployment files', link: '/deploy/README' },
           page('Scaling out', 'run/scaling'),
@@ -78,6 +80,8 @@ export default defineConfig({
           page('Statements', 'run/statements'),
           page('Usage reports', 'run/usage'),
           page('Import and export', 'run/import'),
+          page('Tasks', 'run/tasks'),
+          page('Answers', 'run/answers'),
           { text: 'Security', link: '/SECURITY' },
         ],
       },

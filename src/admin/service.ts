@@ -6,6 +6,7 @@ import { OperatorSettings } from './accounts/operator-settings.ts';
 import { AccountService } from './accounts/service.ts';
 import { Subtree } from './accounts/subtree.ts';
 import { AlertService } from './alerts/service.ts';
+import type { ConsoleAddress } from './console-address.ts';
 import { AdminError } from './error.ts';
 import { AuditTrail } from './http/audit-trail.ts';
 import type { Reach } from './http/reach.ts';
@@ -19,8 +20,7 @@ import { UsageService } from './usage/service.ts';
 
 export interface AdminServiceOptions extends Omit<KeyServiceOptions, 'settings'>, StateOptions {
   readonly operators: Operators;
-  /** Where the console is reached, e.g. `http://127.0.0.1:8081`. */
-  consoleOrigin(): string;
+  console(): ConsoleAddress;
   /** The audit trail could not be written; what was done is done. */
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
   /** Absent where nobody signs in through OpenID Connect. */
@@ -74,7 +74,7 @@ export class AdminService {
     this.operators = new OperatorService({
       operators,
       clock,
-      consoleOrigin: () => options.consoleOrigin(),
+      console: () => options.console(),
       accountExists: async (id) => (await options.ledger.getAccount(id)) !== null,
     });
     this.state = new StateService(options, ledger);
@@ -111,7 +111,16 @@ export class AdminService {
     if (inReach && (await state.gateway.stopRequest(requestId))) return { id: requestId, stopped: true };
     throw new AdminError(
       'not_found',
-      `no request ${JSON.stringify(requestId.slice(0, 80))} is running: list those that are with GET /admin/v1/requests/running`,
+      `no request ${JSON.stringify(requestId.slice(0, 80))} is running: list those that are with "gateway top" or GET /admin/v1/requests/running`,
     );
+  }
+
+  /** Those that run now. A key that is not suspended first may begin others meanwhile. */
+  async stopKey(keyId: string): Promise<{ readonly id: string; readonly stopped: number }> {
+    const { gateway } = this.state;
+    await this.keys.summary(keyId);
+    const running = (await this.requests.running()).filter(({ key_id }) => key_id === keyId);
+    const stopped = await Promise.all(running.map(({ id }) => gateway.stopRequest(id)));
+    return { id: keyId, stopped: stopped.filter((did) => did).length };
   }
 }

@@ -56,6 +56,23 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   statusCommand('resume', 'active', 'serve the keys below a suspended account again'),
   statusCommand('close', 'closed', 'close an account permanently; it must have no open accounts or keys below it'),
   command({
+    words: ['accounts', 'erase'],
+    examples: ['accounts erase acct_1 --name Acme'],
+    operands: ['ID'],
+    flags: { name: 'NAME' },
+    summary:
+      'erase the data of a customer who leaves, for ever: closes the account and those below it, revokes their keys, and removes names, webhooks and logged requests; --name repeats the name of the account. The entries of the ledger stay',
+    ask: (api, { operands: [id = ''], flags: { name } }) => api.call('eraseAccount', { id, body: { name } }),
+    print: ({ id, accounts, keys, requests, names_kept }) => [
+      `${id} is erased: ${accounts} accounts closed, ${keys} keys revoked, ${requests} requests removed from the log`,
+      ...(names_kept === 0
+        ? []
+        : [
+            `${names_kept} keys or accounts were revoked or closed before, and keep their names: what is final is not changed`,
+          ]),
+    ],
+  }),
+  command({
     words: ['accounts', 'move'],
     examples: ['accounts move acct_2 acct_1'],
     operands: ['ID', 'PARENT'],

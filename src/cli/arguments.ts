@@ -33,7 +33,9 @@ export interface CommandArguments {
 
 /** The command whose words the line begins with. */
 export function findCommand<C extends CommandShape>(commands: readonly C[], line: readonly string[]): C {
-  const found = commands.find(({ words }) => words.every((word, index) => line[index] === word));
+  const fitting = commands.filter(({ words }) => words.every((word, index) => line[index] === word));
+  // `models test` is not `models`.
+  const [found] = fitting.toSorted((a, b) => b.words.length - a.words.length);
   if (found !== undefined) return found;
   const [first = '', second] = line;
   const siblings = commands.filter(({ words }) => words.length > 1 && words[0] === first);

@@ -12,8 +12,9 @@ import { IMPORT_COMMANDS } from './import-commands.ts';
 import { IMPORTERS } from './importer-shapes.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
-import { REQUEST_CONTENT } from './request-commands.ts';
+import { REQUEST_COMMANDS } from './request-commands.ts';
 import { ACCOUNT_SETTINGS, flagsOf, KEY_SETTINGS, settingsIn } from './settings.ts';
+import { STATE_COMMANDS } from './state-commands.ts';
 import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
 import { usageCsv, usageTable } from './usage-text.ts';
 
@@ -146,7 +147,8 @@ export const COMMANDS: readonly Command[] = [
     },
     print: (report, { switches }) => (switches.has('csv') ? usageCsv(report) : usageTable(report)),
   }),
-  REQUEST_CONTENT,
+  ...REQUEST_COMMANDS,
+  ...STATE_COMMANDS,
   ...IMPORT_COMMANDS,
   ...OPERATOR_COMMANDS,
 ];

@@ -3,11 +3,19 @@ import { type CommandShape, shape } from './arguments.ts';
 
 export const INIT: CommandShape = shape({
   words: ['init'],
-  examples: ['init', 'init --providers openai,anthropic --yes'],
-  flags: { providers: 'NAME,NAME', credit: 'CREDITS|none', account: 'NAME|none', operator: 'NAME|none' },
+  examples: ['init', 'init --providers openai,anthropic --yes', 'init --base-url http://127.0.0.1:8000/v1 --yes'],
+  flags: {
+    providers: 'NAME,NAME',
+    'base-url': 'URL',
+    price: 'INPUT/OUTPUT',
+    secrets: 'files|variables',
+    credit: 'CREDITS|none',
+    account: 'NAME|none',
+    operator: 'NAME|none',
+  },
   switches: ['yes', 'no-check', 'json'],
   summary:
-    'write gateway.yaml from the credentials in the environment and create the first operator, account and key; --yes asks nothing',
+    'write gateway.yaml from the credentials in the environment, or for the server at --base-url (or OPENAI_BASE_URL), and create the first operator, account and key; --yes asks nothing',
 });
 
 export const BACKUP: CommandShape = shape({

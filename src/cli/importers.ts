@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseDocument } from 'yaml';
 import { AdminError } from '../admin/error.ts';
+import { leaveOutRefused } from '../import/check-plan.ts';
 import { fromLitellm } from '../import/litellm.ts';
 import { fromOneApi, type OneApiFlavour } from '../import/one-api.ts';
 import type { ImportPlan } from '../import/plan.ts';
@@ -11,22 +12,23 @@ import type { CommandArguments } from './arguments.ts';
 import { OUT } from './importer-shapes.ts';
 import { json, lines, type Output } from './output.ts';
 
-export function runImporter(
+export async function runImporter(
   words: readonly string[],
   { operands: [file = ''], flags, switches }: CommandArguments,
-): Output {
+): Promise<Output> {
   const source = words[1] ?? '';
   const plan =
     source === 'litellm'
       ? fromLitellm(readYaml(file), flags.keys === undefined ? null : readJson(flags.keys))
       : fromOneApi(source as OneApiFlavour, readRows(file));
+  await leaveOutRefused(plan);
   const files = plan.files(`${source} (${basename(file)})`);
   const folder = flags.out ?? OUT;
   if (!switches.has('dry-run')) writeAll(folder, files);
-  const { providers, models, accounts, keys, notes } = plan;
+  const { providers, models, patterns, accounts, keys, notes } = plan;
   const counts = {
     providers: Object.keys(providers).length,
-    models: models.length,
+    models: models.length + patterns.size,
     accounts: accounts.length,
     keys: keys.length,
   };
@@ -47,6 +49,7 @@ function summary(
     ...(files.includes('secrets.env')
       ? [`  set the variables of ${join(folder, 'secrets.env')}, which only you can read`]
       : []),
+    `  npx gateway config check ${join(folder, 'gateway.yaml')}`,
     `  GATEWAY_CONFIG=${join(folder, 'gateway.yaml')} npx gateway doctor --no-probe`,
     ...(files.includes('accounts.sh') ? [`  sh ${join(folder, 'accounts.sh')}`] : []),
     ...(files.includes('keys.csv') ? [`  npx gateway import ${join(folder, 'keys.csv')}`] : []),
@@ -56,7 +59,9 @@ function summary(
     ...(dryRun
       ? [`Nothing was written; without --dry-run: ${files.map((name) => join(folder, name)).join(', ')}`]
       : ['Next:', ...next]),
-    ...(notes.length === 0 ? ['Everything was converted.'] : ['', 'Not taken:', ...notes.map((note) => `  ${note}`)]),
+    ...(notes.length === 0
+      ? ['Everything was converted.']
+      : ['', 'Not taken, or to be looked at:', ...notes.map((note) => `  ${note}`)]),
   ];
 }
 

@@ -1,5 +1,6 @@
 /** The commands about operators and the audit trail. */
 import type { AdminClient, AnswerOf } from '../admin/client.ts';
+import { fingerprintLines } from '../admin/console-address.ts';
 import { AdminError } from '../admin/error.ts';
 import type { AuditTrailEntryView } from '../admin/operators/audit-trail-schema.ts';
 import type { ListedOperatorView } from '../admin/operators/schema.ts';
@@ -29,6 +30,24 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     ask: (api, { operands: [name], flags: { role, account, expires } }) =>
       api.call('createOperator', { body: { name, role, account_id: account, expires_at: expires } }),
     print: tokenText,
+  }),
+  command({
+    words: ['operators', 'show'],
+    examples: ['operators show ann'],
+    operands: ['NAME|ID'],
+    summary: 'show one operator with its tokens',
+    ask: async (api, { operands: [name = ''] }) => api.call('showOperator', { id: await operatorId(api, name) }),
+    print: operatorText,
+  }),
+  command({
+    words: ['operators', 'update'],
+    examples: ['operators update ann --role operator'],
+    operands: ['NAME|ID'],
+    flags: { role: 'owner|operator|viewer|account-admin', account: 'ID' },
+    summary: 'change the role of an operator, from its next request on',
+    ask: async (api, { operands: [name = ''], flags: { role, account } }) =>
+      api.call('changeOperator', { id: await operatorId(api, name), body: { role, account_id: account } }),
+    print: operatorText,
   }),
   command({
     words: ['operators', 'token'],
@@ -64,7 +83,7 @@ export const OPERATOR_COMMANDS: readonly Command[] = [
     createsData: true,
     ask: async (api, { flags: { operator = BUILT_IN } }) =>
       api.call('makeLink', { id: await operatorId(api, operator) }),
-    print: ({ url }) => [url],
+    print: ({ url, certificate_sha256 }) => [url, ...fingerprintLines(certificate_sha256)],
   }),
   command({
     words: ['audit-trail'],
@@ -113,6 +132,21 @@ function operatorsTable(all: readonly ListedOperatorView[]): readonly string[] {
       created_at ?? 'built in',
     ]),
   ]);
+}
+
+function operatorText({ tokens, ...operator }: AnswerOf<'showOperator'>): readonly string[] {
+  const lines = tokens.map(({ id, label, status, created_at, expires_at }) => [
+    id,
+    label ?? '-',
+    status,
+    created_at,
+    expires_at,
+  ]);
+  return [
+    ...operatorsTable([operator]),
+    '',
+    ...(tokens.length === 0 ? ['No tokens.'] : table([['TOKEN', 'LABEL', 'STATUS', 'CREATED', 'EXPIRES'], ...lines])),
+  ];
 }
 
 function tokenText({ token, token_id, expires_at, operator }: AnswerOf<'createOperator'>) {

@@ -114,13 +114,14 @@ function oldest(running: readonly RunningRequestView[], rates: ReadonlyMap<strin
     .map((request) => [
       request.id,
       milliseconds(request.age_ms),
+      request.key_id,
       short(request.model),
       request.provider || '-',
       String(request.attempts),
       heldBy([request]),
       (rates.get(request.id) ?? 0).toFixed(0),
     ]);
-  return table([['OLDEST', 'AGE', 'MODEL', 'PROVIDER', 'ATTEMPTS', 'HELD', 'TOKENS/S'], ...rows]);
+  return table([['OLDEST', 'AGE', 'KEY', 'MODEL', 'PROVIDER', 'ATTEMPTS', 'HELD', 'TOKENS/S'], ...rows]);
 }
 
 function sum(values: readonly number[]): number {

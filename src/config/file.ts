@@ -50,12 +50,20 @@ function parseYaml(text: string, name: string): unknown {
     const [error] = document.errors;
     if (error === undefined) return document.toJS({ maxAliasCount: ALIASES_MAX });
     const { line, col } = lines.linePos(error.pos[0]);
-    throw configError(name, [{ path: '', message: `line ${line}, column ${col}: ${error.message}` }]);
+    const message = unquotedReference(text, error.pos[0]) ?? error.message;
+    throw configError(name, [{ path: '', message: `line ${line}, column ${col}: ${message}` }]);
   } catch (error) {
     if (error instanceof Error && error.name === 'ConfigError') throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw configError(name, [{ path: '', message: `cannot be read as YAML: ${reason}` }]);
   }
+}
+
+/** What to do where the braces of a reference were read as those of a mapping: `{ api_key: ${NAME} }`. Null elsewhere. */
+function unquotedReference(text: string, at: number): string | null {
+  const [reference] = /^\$\{[^}\n]*\}/.exec(text.slice(Math.max(0, at - 1))) ?? [];
+  if (reference === undefined) return null;
+  return `quote it: "${reference}", because inside of { } and [ ] an unquoted { begins a mapping`;
 }
 
 function problemsOf(errors: readonly ErrorObject[], content: unknown): Problem[] {
@@ -85,12 +93,25 @@ function messageOf(error: ErrorObject): string {
       return `the key \`${String(error.params.missingProperty)}\` is missing`;
     case 'type':
       if (typeof error.parentSchema?.typeErrorMessage === 'string') return error.parentSchema.typeErrorMessage;
+      if (isDuration(error)) return DURATION;
       return describeErrors([error], YAML_TYPES);
     case 'minProperties':
       return 'must give at least one price besides from_input_tokens';
     default:
       return describeErrors([error], YAML_TYPES);
   }
+}
+
+const DURATION =
+  'must be a number without a unit: seconds, as a number (30, not 30s), unless the key names another unit';
+
+function isDuration({ data, params }: ErrorObject): boolean {
+  const wantsNumber = params.type === 'number' || params.type === 'integer';
+  return (
+    wantsNumber &&
+    typeof data === 'string' &&
+    /^\d+(\.\d+)? ?(ms|s|m|h|d|sec|seconds?|min|minutes?|hours?|days?)$/.test(data)
+  );
 }
 
 function unknownKey(key: string, schema: ErrorObject['parentSchema']): string {

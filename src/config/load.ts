@@ -40,6 +40,8 @@ export interface LoadOptions {
   readonly now?: Date;
   /** What providers say of their models, as far as it is known. */
   readonly lists?: ModelLists;
+  /** Instead of what the config file has. */
+  readonly text?: string;
   /** Whether a file with very many problems has all of them listed. */
   readonly allProblems?: boolean;
 }
@@ -57,7 +59,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
 async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Config> {
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
-  const text = await readConfigText(settings, name);
+  const text = options.text ?? (await readConfigText(settings, name));
   const file =
     text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;

@@ -13,7 +13,7 @@ interface PublishedRow {
 }
 
 /**
- * Read in November 2026; docs/run/configuration.md names the pages. The first row that fits counts for each field. A model
+ * Read in November 2026; docs/run/prices.md names the pages. The first row that fits counts for each field. A model
  * without a row has no published multiplier: then the file prices a value, or it is refused.
  */
 const PUBLISHED: readonly PublishedRow[] = [

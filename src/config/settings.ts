@@ -1,5 +1,6 @@
 /** The settings of a process, read from its environment. Unset and empty mean the same: the default. */
 import { isIP } from 'node:net';
+import { join } from 'node:path';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import { DatabaseUrlError, databaseAddress } from '../core/database-url.ts';
 import { readOidc } from './oidc.ts';
@@ -23,6 +24,9 @@ const WORKERS_RANGE = { least: 1, most: 128 };
 const LEASE_SECONDS_MAX = 3_600;
 const EXEC_SECONDS_MAX = 86_400;
 const SECRET_LENGTH_MIN = 32;
+const DATA_FOLDER = './data';
+/** In the data folder: the certificate and its private key, one after the other. */
+const SELF_SIGNED_FILE = 'admin-tls.pem';
 
 /** Values from the command line, as typed; they override the environment. */
 interface SettingFlags {
@@ -49,10 +53,14 @@ const SETTINGS = {
   port: open((env) => readPort(env, 'GATEWAY_PORT', 8080)),
   adminHost: open((env) => readHost(env, 'GATEWAY_ADMIN_HOST')),
   adminPort: open((env) => readPort(env, 'GATEWAY_ADMIN_PORT', 8081)),
+  /** Where browsers reach the operator's listener, without a slash at the end; null where the operator does not say. */
+  adminUrl: open(readAdminUrl),
   /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
-  adminHosts: open((env) => readAdminHosts(env, readHost(env, 'GATEWAY_ADMIN_HOST'))),
+  adminHosts: open(readAdminHosts),
   /** The certificate of the operator's listener; null: plain HTTP. */
-  adminTls: open((env) => readTlsFiles(env, 'GATEWAY_ADMIN_TLS_CERT', 'GATEWAY_ADMIN_TLS_KEY')),
+  adminTls: open(readAdminTls),
+  /** Whether the gateway makes that certificate itself. */
+  adminSelfSigned: open(isSelfSigned),
   /** Whether the operator's listener can only be reached through a proxy that speaks TLS. */
   adminProxy: open((env) => readSwitch(env, 'GATEWAY_ADMIN_PROXY', 'off')),
   /** Opens the metrics and nothing else; null: only the admin secret does. */
@@ -76,7 +84,7 @@ const SETTINGS = {
   proxyHeader: open((env) => readChoice(env, 'GATEWAY_PROXY_HEADER', FORWARDING_HEADERS, 'x-forwarded-for')),
   /** Origins whose pages may send requests to the public listener; `*` is any. */
   corsOrigins: open(readCorsOrigins),
-  dataDir: open((env) => readPath(env, 'GATEWAY_DATA', './data')),
+  dataDir: open((env) => readPath(env, 'GATEWAY_DATA', DATA_FOLDER)),
   configFile: open((env) => readPath(env, 'GATEWAY_CONFIG', './gateway.yaml')),
   /** True when the operator named the file: then it must exist. */
   configFileNamed: open((env) => given(env, 'GATEWAY_CONFIG') !== undefined),
@@ -215,8 +223,8 @@ function isHostName(text: string): boolean {
   return !numbersOnly && name.test(text);
 }
 
-/** The name that it listens on is always one of them. */
-function readAdminHosts(env: Environment, adminHost: string): readonly string[] {
+/** The name that it listens on is always one of them, and so is the one that browsers use. */
+function readAdminHosts(env: Environment): readonly string[] {
   const text = given(env, 'GATEWAY_ADMIN_ALLOWED_HOSTS') ?? '';
   const names = text.split(',').map((name) => name.trim());
   const wrong = text === '' ? undefined : names.find((name) => !isHostName(name));
@@ -226,19 +234,44 @@ function readAdminHosts(env: Environment, adminHost: string): readonly string[] 
       ` has ${shown(wrong)}: must be host names without scheme or port, separated by commas (IP addresses are always allowed)`,
     );
   }
-  return [...names, adminHost].filter(isHostName).map((name) => name.toLowerCase());
+  const url = readAdminUrl(env);
+  const own = [readHost(env, 'GATEWAY_ADMIN_HOST'), ...(url === null ? [] : [new URL(url).hostname])];
+  return [...names, ...own].filter(isHostName).map((name) => name.toLowerCase());
 }
 
 function readPublicUrl(env: Environment): string | null {
-  const text = given(env, 'GATEWAY_PUBLIC_URL');
+  return readAddress(env, 'GATEWAY_PUBLIC_URL', 'credentials and query, e.g. https://gateway.example.com', () => true);
+}
+
+/** The console's own paths begin at the root of its address. */
+function readAdminUrl(env: Environment): string | null {
+  const expected = 'a path, e.g. https://console.example.com';
+  return readAddress(env, 'GATEWAY_ADMIN_URL', expected, ({ pathname }) => pathname === '/');
+}
+
+function readAddress(env: Environment, name: string, without: string, accepts: (url: URL) => boolean): string | null {
+  const text = given(env, name);
   if (text === undefined) return null;
   const url = URL.parse(text);
   const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  if (plain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
-  throw new SettingError(
-    'GATEWAY_PUBLIC_URL',
-    ` is ${shown(text)}: must be an http or https address without credentials and query, e.g. https://gateway.example.com`,
-  );
+  if (plain && /^https?:$/.test(url.protocol) && accepts(url)) return url.href.replace(/\/+$/, '');
+  throw new SettingError(name, ` is ${shown(text)}: must be an http or https address without ${without}`);
+}
+
+/** Only where nobody else protects what browsers send: an own certificate is better, and a proxy speaks plain HTTP. */
+function isSelfSigned(env: Environment): boolean {
+  const wanted = readChoice(env, 'GATEWAY_ADMIN_TLS', ['off', 'self-signed'], 'off') === 'self-signed';
+  return wanted && givenAdminTls(env) === null && !readSwitch(env, 'GATEWAY_ADMIN_PROXY', 'off');
+}
+
+function readAdminTls(env: Environment): TlsFiles | null {
+  if (!isSelfSigned(env)) return givenAdminTls(env);
+  const file = join(readPath(env, 'GATEWAY_DATA', DATA_FOLDER), SELF_SIGNED_FILE);
+  return { cert: file, key: file };
+}
+
+function givenAdminTls(env: Environment): TlsFiles | null {
+  return readTlsFiles(env, 'GATEWAY_ADMIN_TLS_CERT', 'GATEWAY_ADMIN_TLS_KEY');
 }
 
 function readList(env: Environment, name: string): readonly string[] {

@@ -19,6 +19,11 @@ export function certificateEndMs({ cert }: TlsPem): number {
   return new X509Certificate(cert).validToDate.getTime();
 }
 
+/** As browsers show it, in SHA-256. */
+export function certificateFingerprint({ cert }: TlsPem): string {
+  return new X509Certificate(cert).fingerprint256;
+}
+
 /**
  * `onPem` gets the contents after each change. `onProblems` gets what is wrong with files that cannot be used, and nothing
  * once they can: what is in use stays meanwhile.

@@ -65,6 +65,11 @@ export function trustedProxies(settings: {
   return ranges.length === 0 ? null : new TrustedProxies(ranges, proxyHeader);
 }
 
+/** Whether what is sent to this host, or comes from this address, stays on the machine. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || isInRanges(RANGES.loopback ?? [], plainAddress(host));
+}
+
 /** An IPv4 address that a socket for both families shows as an IPv6 one is written as what it is. */
 export function plainAddress(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

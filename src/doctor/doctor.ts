@@ -50,7 +50,10 @@ export async function checkAll(options: DoctorOptions): Promise<Report> {
   // After the check of the store, because only one process can have an embedded store open.
   const catalog = await checkConfig(options);
   const open_files = checkOpenFiles(pid);
-  const files = { public: catalog.tls, admin: options.settings.adminTls };
+  const { adminTls, adminSelfSigned } = options.settings;
+  // The gateway makes it at its first start.
+  const isMade = adminTls !== null && adminSelfSigned && !existsSync(adminTls.cert);
+  const files = { public: catalog.tls, admin: isMade ? null : adminTls };
   const { certificates, toDo } = await checkCertificates(files, Date.now());
   const to_do = [...catalog.toDo, ...toDo];
   if (data_folder.state === 'problem')

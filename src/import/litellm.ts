@@ -1,5 +1,6 @@
 /** LiteLLM: its `config.yaml`, and what its proxy lists of keys and teams. */
 import { KNOWN_HOSTS } from '../config/kinds.ts';
+import { isTextModelName } from '../config/price-book.ts';
 import {
   ImportPlan,
   isRecord,
@@ -38,14 +39,55 @@ export function fromLitellm(config: unknown, listed: unknown): ImportPlan {
   const plan = new ImportPlan();
   const fields: Fields = isRecord(config) ? config : {};
   for (const entry of recordsIn(fields.model_list)) takeModel(plan, entry);
-  if (plan.models.length === 0) plan.notes.push('model_list: no model could be taken');
+  if (plan.models.length + plan.patterns.size === 0) plan.notes.push('model_list: no model could be taken');
   for (const section of ['router_settings', 'litellm_settings', 'general_settings', 'environment_variables']) {
-    const names = isRecord(fields[section]) ? Object.keys(fields[section]) : [];
+    const settings = isRecord(fields[section]) ? fields[section] : {};
+    takeFallbacks(plan, settings[FALLBACKS]);
+    const names = Object.keys(settings).filter((name) => name !== FALLBACKS);
     if (names.length > 0)
       plan.notes.push(`${section}: ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} not taken`);
   }
   takeListed(plan, listed);
   return plan;
+}
+
+const FALLBACKS = 'fallbacks';
+
+/** `[{ "a": ["b", "c"] }]`: where `a` fails, the deployments of `b` and `c` are tried. */
+function takeFallbacks(plan: ImportPlan, fallbacks: unknown): void {
+  const found = recordsIn(fallbacks).flatMap((entry) => Object.entries(entry));
+  // Those of a model are its own, not what it got from another one meanwhile.
+  const own = new Map(plan.models.map(({ id, targets }) => [id, [...targets]]));
+  for (const [id, names] of found) {
+    const model = plan.models.find((each) => each.id === id);
+    for (const name of Array.isArray(names) ? names.map(String) : []) {
+      const targets = own.get(name);
+      if (model === undefined || targets === undefined) {
+        plan.notes.push(`${id}: its fallback ${name} is not among the models that were taken`);
+        continue;
+      }
+      const weighted = model.targets.some(({ weight }) => weight !== undefined);
+      // A weight of nothing: it is tried after those that have one.
+      for (const { provider, model: upstream } of targets)
+        model.targets.push({ provider, model: upstream, ...(weighted && { weight: 0 }) });
+      plan.notes.push(`${id}: its fallback ${name} became further targets, charged at the price of ${id}`);
+    }
+  }
+}
+
+/** Every model of a known provider, under the ids that they have here. */
+function takePattern(plan: ImportPlan, id: string, upstream: string, params: Fields): void {
+  const [, prefix = '', start = ''] = /^([^/*]+)\/([^*]*)\*$/.exec(upstream) ?? [];
+  const host = KNOWN_HOSTS.find(({ name }) => name === (RENAMED[prefix] ?? prefix));
+  if (host === undefined || textIn(params, 'api_base') !== null) {
+    plan.notes.push(`${id}: a wildcard of a provider whose models and prices are not published: name the models`);
+    return;
+  }
+  const place = placeOf(plan, id, upstream, params);
+  if (place === null) return;
+  const pattern = `${place.provider}/${start}*`;
+  plan.patterns.set(pattern, { id: pattern, provider: place.provider });
+  if (pattern !== id) plan.notes.push(`${id}: became ${pattern}; clients ask for ${place.provider}/NAME`);
 }
 
 function takeModel(plan: ImportPlan, entry: Fields): void {
@@ -59,12 +101,12 @@ function takeModel(plan: ImportPlan, entry: Fields): void {
     );
     return;
   }
-  if (id.includes('*') || upstream.includes('*')) {
-    plan.notes.push(`${id}: a wildcard; name the models, or see docs/run/configuration.md for patterns`);
+  if (!MODES.includes(info.mode) || (info.mode === undefined && !isTextModelName(upstream))) {
+    plan.notes.push(`${id}: ${String(info.mode ?? upstream)} is not text generation, which is all that is served here`);
     return;
   }
-  if (!MODES.includes(info.mode)) {
-    plan.notes.push(`${id}: ${String(info.mode)} is not text generation`);
+  if (id.includes('*') || upstream.includes('*')) {
+    takePattern(plan, id, upstream, params);
     return;
   }
   const place = placeOf(plan, id, upstream, params);

@@ -32,6 +32,8 @@ export type KeyEntry = Readonly<Record<string, string>>;
 export class ImportPlan {
   readonly providers: Record<string, ProviderEntry> = {};
   readonly models: ModelEntry[] = [];
+  /** By their id, `openai/*`: every model of a provider whose price is known. */
+  readonly patterns = new Map<string, { readonly id: string; readonly provider: string }>();
   readonly accounts: AccountEntry[] = [];
   readonly keys: KeyEntry[] = [];
   /** What could not be taken, each with its reason. */
@@ -78,15 +80,36 @@ export class ImportPlan {
     return model;
   }
 
+  /** A model, a pattern, or a provider with all that only it serves. */
+  drop(id: string): void {
+    if (this.patterns.delete(id)) return;
+    const at = this.models.findIndex((model) => model.id === id);
+    if (at >= 0) {
+      this.models.splice(at, 1);
+      return;
+    }
+    delete this.providers[id];
+    for (const [pattern, { provider }] of this.patterns) if (provider === id) this.patterns.delete(pattern);
+    for (const model of [...this.models]) {
+      const others = model.targets.filter(({ provider }) => provider !== id);
+      model.targets.splice(0, model.targets.length, ...others);
+      if (others.length === 0) this.drop(model.id);
+    }
+  }
+
+  /** The text of the config file. Without a provider there is only the sandbox, so that the file can be started with. */
+  config(): string {
+    const models = [
+      ...this.models.map((model) => ({ provider: model.targets[0]?.provider, ...model })),
+      ...this.patterns.values(),
+    ];
+    return stringify(models.length === 0 ? { sandbox: true } : { providers: this.providers, models, sandbox: false });
+  }
+
   /** The files of the import, by name; none where there is nothing to write. */
   files(source: string): ReadonlyMap<string, string> {
     const files = new Map<string, string>();
-    const config = {
-      providers: this.providers,
-      models: this.models.map((model) => ({ provider: model.targets[0]?.provider, ...model })),
-      sandbox: false,
-    };
-    files.set('gateway.yaml', `# Imported from ${source}. Check it before you use it.\n${stringify(config)}`);
+    files.set('gateway.yaml', `# Imported from ${source}. Check it before you use it.\n${this.config()}`);
     if (this.secrets.size > 0) {
       files.set('secrets.env', [...this.secrets].map(([name, text]) => `${name}=${quoted(text)}\n`).join(''));
     }

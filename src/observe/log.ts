@@ -1,7 +1,8 @@
-/** The process's log: one JSON line per event on standard error, written off the request's path. */
+/** The process's log: one JSON line per event on standard error, or one for people at a terminal, written off the request's path. */
 import { type DestinationStream, type LevelWithSilent, type LoggerOptions, pino } from 'pino';
 import type { Log } from '../core/log.ts';
 import { descriptor, LineWriter } from './line-writer.ts';
+import { terminalLine } from './terminal-log.ts';
 
 const REDACTED = [
   'authorization',
@@ -70,5 +71,6 @@ function timestamp(): string {
 function standardError(): LogStream {
   const lines = new LineWriter(descriptor(2));
   process.once('exit', () => lines.flushSync());
-  return lines;
+  if (process.stderr.isTTY !== true) return lines;
+  return { write: (line) => lines.write(terminalLine(line)), flush: () => lines.flush() };
 }

@@ -2,6 +2,7 @@
  * What a start prints. Only the first start makes and prints keys, shown once, with requests to copy, and only at a terminal
  * or where the sandbox alone is served; only one at a terminal prints a link that signs in at the console.
  */
+import { type ConsoleAddress, fingerprintLines, NO_CONSOLE } from '../admin/console-address.ts';
 import { HOW_TO_BUILD } from '../admin/console-build.ts';
 import type { CreatedKey } from '../admin/keys/schema.ts';
 import { withoutText } from '../admin/keys/view.ts';
@@ -47,20 +48,18 @@ interface BannerInfo {
   readonly dataDir: string;
   readonly sandbox: boolean;
   readonly keys: FirstKeys | null;
-  readonly consoleOrigin: string;
+  readonly console: ConsoleAddress;
   /** Signs in at the console, once; null where what is printed may end in a log. */
   readonly link: string | null;
   readonly consoleBuilt: boolean;
 }
 
 export function bannerLines(info: BannerInfo): readonly string[] {
-  const { origin, keys, link } = info;
+  const { origin, keys } = info;
   const tokenOrigin = originOf(origin, 'token_budget');
   const lines = [
     `Model Gateway listens on ${origin} (data in ${info.dataDir}).`,
-    link === null
-      ? `Console: ${info.consoleOrigin} (sign in with the link of: npx gateway operators link)`
-      : `Console: ${link} (signs in once, within 15 minutes)`,
+    ...consoleLines(info),
     ...(info.consoleBuilt ? [] : [HOW_TO_BUILD]),
   ];
   if (!keys)
@@ -92,6 +91,15 @@ export function bannerLines(info: BannerInfo): readonly string[] {
     `  Claude Code              ANTHROPIC_BASE_URL=${origin} ANTHROPIC_AUTH_TOKEN=<key> CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY=1`,
     '',
   ];
+}
+
+function consoleLines({ console: { origin, fingerprint }, link }: BannerInfo): readonly string[] {
+  if (origin === null) return [`Console: none, because ${NO_CONSOLE}.`];
+  const line =
+    link === null
+      ? `Console: ${origin} (sign in with the link of: npx gateway operators link)`
+      : `Console: ${link} (signs in once, within 15 minutes)`;
+  return [line, ...fingerprintLines(fingerprint)];
 }
 
 function curl(url: string, key: string, model: string): string {

@@ -67,7 +67,7 @@ export async function refreshModelLists(options: RefreshOptions): Promise<Refres
   const asked: { provider: string; models: number }[] = [];
   const failed: { provider: string; reason: string }[] = [];
   for (const { provider, answer } of answers) {
-    if (typeof answer === 'string') failed.push({ provider: provider.name, reason: answer });
+    if ('kind' in answer) failed.push({ provider: provider.name, reason: answer.reason });
     else {
       lists.set(listKey(provider), { askedAtMs: nowMs(), models: answer });
       asked.push({ provider: provider.name, models: answer.size });
@@ -94,33 +94,43 @@ export function providersToAsk({ catalog, modelLists }: Config): Provider[] {
   );
 }
 
-interface Answer {
-  readonly provider: Provider;
-  /** The reason where there is no list. */
-  readonly answer: ListedModels | string;
+/** `unreachable`: nobody answered. `refused`: the credential is not accepted. `unusable`: an answer without a list. */
+interface NoList {
+  readonly kind: 'unreachable' | 'refused' | 'unusable';
+  readonly reason: string;
 }
 
-async function askAll(
+interface Answer {
+  readonly provider: Provider;
+  readonly answer: ListedModels | NoList;
+}
+
+/** One call to each that costs nothing, and tries its address and its credential. */
+export async function askAll(
   providers: readonly Provider[],
-  { timeoutMs = ASK_TIMEOUT_MS, signal }: RefreshOptions,
-  nowMs: () => number,
+  { timeoutMs = ASK_TIMEOUT_MS, signal }: Pick<RefreshOptions, 'timeoutMs' | 'signal'> = {},
+  nowMs: () => number = Date.now,
 ): Promise<Answer[]> {
   const { Dispatchers } = await import('../provider/dispatchers.ts');
   const dispatchers = new Dispatchers();
   const giveUp = (): void => void dispatchers.close();
   signal?.addEventListener('abort', giveUp);
-  const ask = async (provider: Provider): Promise<ListedModels | string> => {
+  const unusable = (reason: string): NoList => ({ kind: 'unusable', reason });
+  const ask = async (provider: Provider): Promise<ListedModels | NoList> => {
     const apiKey = provider.apiKeys[0] ?? null;
     const usual = modelListOf(provider, apiKey);
-    if (usual === null) return 'it has no model list';
-    if (signal?.aborted) return 'the gateway closes';
+    if (usual === null) return unusable('it has no model list');
+    if (signal?.aborted) return unusable('the gateway closes');
     const request = listRequestOf(provider);
     const { network, timeouts } = provider;
     const dispatcher = dispatchers.of(network, Math.min(timeoutMs, timeouts.connectMs));
     const answer = await fetchModelList(listAddress(usual.destination, request, apiKey), dispatcher, timeoutMs, nowMs);
-    if (answer.kind === 'unreachable') return answer.reason;
-    if (answer.status !== 200) return `it answered with status ${answer.status}`;
-    return readModelList(answer.body, request.prices) ?? 'its answer is not a list of models, or too long';
+    if (answer.kind === 'unreachable') return { kind: 'unreachable', reason: answer.reason };
+    const { status } = answer;
+    const reason = `it answered with status ${status}`;
+    if (status === 401 || status === 403) return { kind: 'refused', reason };
+    if (status !== 200) return unusable(reason);
+    return readModelList(answer.body, request.prices) ?? unusable('its answer is not a list of models, or too long');
   };
   try {
     return await Promise.all(providers.map(async (provider) => ({ provider, answer: await ask(provider) })));

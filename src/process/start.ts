@@ -1,5 +1,6 @@
 /** Compose, listen, drain: the one place that knows all parts by name. */
 import { AdminClient, socketTransport } from '../admin/client.ts';
+import { type ConsoleAddress, consoleOrigin } from '../admin/console-address.ts';
 import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
@@ -16,8 +17,8 @@ import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import { removedVariables } from '../config/removed.ts';
 import type { Environment } from '../config/settings.ts';
 import { settingsView } from '../config/settings-view.ts';
-import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
-import { trustedProxies } from '../core/client-address.ts';
+import { certificateEndMs, certificateFingerprint, readTls, watchTls } from '../config/tls.ts';
+import { isLoopback, trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { RequestObserver } from '../core/request-record.ts';
@@ -82,10 +83,6 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   });
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
-}
-
 /** The embedded store belongs to one process; what serves in several is PostgreSQL. */
 function withPossibleWorkers(settings: Settings, log: Log): Settings {
   if (settings.databaseUrl !== null || settings.workers === 1) return settings;
@@ -146,7 +143,11 @@ export async function startGateway(
   const clockWatch = watchClock(clock, log);
   parts.defer(() => clockWatch.close());
   const { adminTls } = settings;
-  const adminPem = adminTls && (await readTls(adminTls));
+  const adminPem =
+    adminTls &&
+    (settings.adminSelfSigned
+      ? await (await import('./self-signed-tls.ts')).keepSelfSigned(adminTls, settings, clock.nowMs())
+      : await readTls(adminTls));
   const adminFiles = { problems: [] as readonly string[], endsAtMs: adminPem && certificateEndMs(adminPem) };
   const ownFiles = (): OwnFiles => {
     const { problems, certificateEndsAtMs } = serving.catalog();
@@ -185,13 +186,17 @@ export async function startGateway(
   const gatewayOrigin = settings.publicUrl ?? origin;
   const playground = new Playground({ ledger, installationSecret: secret, clock, gatewayOrigin, listener: origin });
   parts.defer(() => playground.close());
-  let consoleOrigin = publicOrigin(settings.adminHost, settings.adminPort, adminTls !== null);
+  let adminPortInUse = settings.adminPort;
+  const consoleAddress = (): ConsoleAddress => ({
+    origin: consoleOrigin(settings, adminPortInUse),
+    fingerprint: settings.adminSelfSigned && adminPem !== null ? certificateFingerprint(adminPem) : null,
+  });
   const admin = new AdminService({
     ledger,
     operators: data.operators,
     alerts,
     audits,
-    consoleOrigin: () => consoleOrigin,
+    console: consoleAddress,
     gateway: {
       settings: () => settingsView(settings),
       inspect: () => serving.inspect(),
@@ -239,13 +244,13 @@ export async function startGateway(
     port: settings.adminPort,
     hosts: settings.adminHosts,
     tls: adminPem,
-    browsers: adminTls !== null || settings.adminProxy || isLoopback(settings.adminHost),
+    browsers: adminTls !== null || settings.adminProxy,
     metricsToken: settings.metricsToken,
     proxies: trustedProxies(settings),
     log,
   });
   parts.defer(() => adminPort.close());
-  consoleOrigin = publicOrigin(settings.adminHost, adminPort.port, adminTls !== null);
+  adminPortInUse = adminPort.port;
   if (adminTls !== null && adminPem !== null) {
     const watch = watchTls(
       () => adminTls,
@@ -269,7 +274,7 @@ export async function startGateway(
   } else if (!isLoopback(settings.adminHost) && !settings.adminProxy) {
     log.warn(
       { adminHost: settings.adminHost },
-      "the operator's listener can be reached from other machines and speaks plain HTTP, so it serves no console: give it TLS (GATEWAY_ADMIN_TLS_CERT, GATEWAY_ADMIN_TLS_KEY), or put it behind a proxy with TLS and say so (GATEWAY_ADMIN_PROXY=on)",
+      "the operator's listener can be reached from other machines and speaks plain HTTP, so it serves the console to this machine, and through a tunnel to it, only: let it make a certificate (GATEWAY_ADMIN_TLS=self-signed), give it yours (GATEWAY_ADMIN_TLS_CERT, GATEWAY_ADMIN_TLS_KEY), or put it behind a proxy with TLS and say so (GATEWAY_ADMIN_PROXY=on)",
     );
   }
 
@@ -287,13 +292,14 @@ export async function startGateway(
   // What is not a terminal may be a log, and neither a key that costs money nor a link that signs in belongs in one.
   const showsKeys = terminal || sandboxAlone;
   const keys = showsKeys && (await opened.claimFirstStart()) ? await firstKeys(admin) : null;
-  const link = terminal ? await ownerLink(admin) : null;
+  const address = consoleAddress();
+  const link = terminal && address.origin !== null ? await ownerLink(admin) : null;
   const info = {
     origin,
     dataDir: settings.dataDir,
     sandbox: withSandbox,
     keys,
-    consoleOrigin,
+    console: address,
     link,
     consoleBuilt: consoleIsBuilt(),
   };

@@ -272,7 +272,8 @@ describe('the console', { skip }, () => {
         body: { model: 'sandbox/alpha', max_tokens: 5_000, messages: [{ role: 'user', content: 'Hello!' }] },
       });
     assert.equal((await retry()).status, 200);
-    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByRole('button', { name: 'Suspend…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend it' }).click();
     await page.getByRole('button', { name: 'Resume' }).waitFor();
     assert.equal((await retry()).status, 403);
     const { page: holder } = await watchedPage(context, gateway.origin);

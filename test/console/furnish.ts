@@ -135,6 +135,26 @@ export async function furnish(gateway: StartedGateway, past: Past): Promise<Scen
           await page.getByText('No problems found').waitFor();
         },
       ],
+      [
+        'day-credit',
+        `/accounts/${ids.account}`,
+        async (page) => page.getByRole('button', { name: 'Add credit' }).click(),
+      ],
+      ['day-limits', `/accounts/${ids.account}`, async (page) => page.keyboard.press('e')],
+      [
+        'day-suspend',
+        `/accounts/${ids.account}`,
+        async (page) => page.getByRole('button', { name: 'Suspend…' }).click(),
+      ],
+      ['day-import', '/keys', async (page) => page.getByRole('button', { name: 'Import' }).click()],
+      [
+        'day-operator',
+        '/settings',
+        async (page) => {
+          await page.getByRole('button', { name: 'Manage owner' }).click();
+          await page.getByRole('heading', { name: 'Tokens' }).waitFor();
+        },
+      ],
       ['keys', '/keys'],
       ['key', `/keys/${ids.key}`],
       ['key-create', '/keys?create=1'],

@@ -238,6 +238,29 @@ for (const [name, open] of STORES) {
       assert.ok(await log.reader.find(entry.id), 'the record stays');
     });
 
+    test('forgets the requests of some keys, with what was captured of them, and nothing else', async () => {
+      await using opened = await open();
+      const { appender, reader } = opened;
+      const entries = Array.from({ length: 30 }, (_, index) =>
+        requestEntry({ atMs: NOW - index * DAY_MS, keyId: `key_${index % 3}` }),
+      );
+      const [first] = entries;
+      assert(first !== undefined);
+      const content = {
+        id: first.id,
+        expiresAtMs: Date.now() + DAY_MS,
+        request: Buffer.from('a'),
+        response: Buffer.from('b'),
+      };
+      await appender.append(entries, [{ ...content, cut: false }]);
+      assert.notEqual(await reader.captured(first.id), null);
+      assert.deepEqual(await reader.forget(['key_0', 'key_2', 'key_9'], null), { removed: 20, next: null });
+      const left = (await reader.list({ limit: 50 })).entries;
+      assert.deepEqual([...new Set(left.map(({ keyId }) => keyId)), left.length], ['key_1', 10]);
+      assert.equal(await reader.captured(first.id), null);
+      assert.deepEqual(await reader.forget([], null), { removed: 0, next: null });
+    });
+
     test('is pruned by age, and then by size, oldest first', async () => {
       await using log = await open();
       const days = [40, 31, 29, 1, 0];

@@ -3,13 +3,29 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync } from 'node:fs';
+import { get } from 'node:https';
 import { delimiter, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { buildImage } from './dockerfile.ts';
 import { root } from './tools.ts';
 
 const folder = temporaryFolder('gateway-image');
+/** The page of the console, whose certificate has the fingerprint that was printed. */
+async function consoleIn(output: string): Promise<string> {
+  const [, origin = '', fingerprint = ''] =
+    /Console: (https:\/\/[^/#\s]+)[\s\S]*?\n {2}([0-9A-F:]{95})/.exec(output) ?? [];
+  return new Promise((done, failed) => {
+    const call = get(origin, { rejectUnauthorized: false, headers: { accept: 'text/html' } }, (response) => {
+      assert.equal((response.socket as TLSSocket).getPeerCertificate().fingerprint256, fingerprint);
+      text(response).then(done, failed);
+    });
+    call.on('error', failed);
+  });
+}
+
 const isRoot = process.getuid?.() === 0;
 
 describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can give files to another user' }, () => {
@@ -30,6 +46,7 @@ describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can 
       ...image.env,
       GATEWAY_DATA: join(image.folder, image.env.GATEWAY_DATA ?? ''),
       GATEWAY_HOST: '127.0.0.1',
+      GATEWAY_ADMIN_HOST: '127.0.0.1',
       GATEWAY_PORT: '0',
       GATEWAY_ADMIN_PORT: '0',
       GATEWAY_DISCOVER_LOCAL: 'off',
@@ -43,7 +60,7 @@ describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can 
       let output = '';
       for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
         output += chunk.toString();
-        if (/Console: /.test(output)) break;
+        if (/SDK settings/.test(output)) break;
       }
       const origin = /listens on (http:\S+)/.exec(output)?.[1] ?? '';
       const key = /mg_c_\w+/.exec(output)?.[0] ?? '';
@@ -53,11 +70,9 @@ describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can 
         body: JSON.stringify({ model: 'sandbox/alpha', messages: [{ role: 'user', content: 'Hello!' }] }),
       });
       assert.equal(response.status, 200, await response.text());
-      const console = /Console: (http:\/\/[^/#\s]+)/.exec(output)?.[1] ?? '';
-      assert.match(await (await fetch(console, { headers: { accept: 'text/html' } })).text(), /<html/);
+      assert.match(await consoleIn(output), /<html/);
       const [check = '', ...checkArgs] = image.healthcheck;
-      const port = new URL(origin).port;
-      execFileSync(check, checkArgs, { cwd, env: { ...env, GATEWAY_PORT: port }, uid, gid });
+      execFileSync(check, checkArgs, { cwd, env, uid, gid });
     } finally {
       const gone = once(child, 'exit');
       child.kill('SIGINT');

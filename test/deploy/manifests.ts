@@ -86,6 +86,7 @@ describe('the chart', { skip: helm.skip || validate.skip }, () => {
       replicaCount: 3,
       image: { repository: 'registry.example/gateway', tag: 'x', pullSecrets: ['one', 'two'] },
       providersSecret: 'providers',
+      admin: { tlsSecret: 'console-tls', proxy: true, url: 'https://console.example.com' },
       publicUrl: 'https://gateway.example.com',
       corsOrigins: '*',
       config: { providers: { openai: { api_key: FROM_FILE } }, limits: { drain: 60 } },
@@ -101,6 +102,8 @@ describe('the chart', { skip: helm.skip || validate.skip }, () => {
     const rendered = renderChart(helm.path, ['--values', values('on.json', on)]);
     validated('on.yaml', rendered);
     assert.match(rendered, /kind: HorizontalPodAutoscaler/);
+    assert.match(rendered, /GATEWAY_ADMIN_TLS_CERT, value: \/run\/secrets\/admin-tls\/tls\.crt/);
+    assert.match(rendered, /GATEWAY_ADMIN_URL, value: "https:\/\/console\.example\.com"/);
     assert.match(rendered, /api_key: \$\{file:\/run\/secrets\/providers\/openai\}/);
     const off = {
       networkPolicy: { enabled: false },

@@ -70,7 +70,7 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
     operators,
     alerts,
     audits: new Audits({ ledger, alerts, everyMs: () => null, log: NO_LOG, nowMs: () => clock.atMs }),
-    consoleOrigin: () => 'http://127.0.0.1:8081',
+    console: () => ({ origin: 'http://127.0.0.1:8081', fingerprint: null }),
     installationSecret: SECRET,
     clock,
     gatewayOrigin: 'http://127.0.0.1:8080',

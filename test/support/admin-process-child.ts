@@ -16,7 +16,7 @@ const ledger = createLedger(openInProcessStore({ file: storeFile(dataDir) }));
 const service = new AdminService({
   ledger,
   operators: testOperators(dataDir, systemClock()),
-  consoleOrigin: () => 'http://127.0.0.1:8081',
+  console: () => ({ origin: 'http://127.0.0.1:8081', fingerprint: null }),
   installationSecret: secret,
   clock: systemClock(),
   gatewayOrigin: 'http://127.0.0.1:9999',

@@ -72,7 +72,7 @@ export async function faultyGateway(
   const admin = new AdminService({
     ledger,
     operators,
-    consoleOrigin: () => 'http://127.0.0.1:8081',
+    console: () => ({ origin: 'http://127.0.0.1:8081', fingerprint: null }),
     installationSecret: SECRET,
     clock: systemClock(),
     gatewayOrigin: origin,

@@ -3,6 +3,7 @@
 export const ROLES = {
   'delete /admin/v1/accounts/{id}/webhook': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/keys/{id}': ['owner', 'operator', 'account-admin'],
+  'delete /admin/v1/keys/{id}/requests/running': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/keys/{id}/secrets/{prefix}': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/operators/{id}': ['owner'],
   'delete /admin/v1/operators/{id}/tokens/{token_id}': ['owner'],
@@ -44,6 +45,7 @@ export const ROLES = {
   'post /admin/v1/accounts': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/accounts/{id}/corrections': ['owner', 'operator'],
   'post /admin/v1/accounts/{id}/credit': ['owner', 'operator'],
+  'post /admin/v1/accounts/{id}/erase': ['owner'],
   'post /admin/v1/accounts/{id}/keys': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/accounts/{id}/move': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/alerts/test': ['owner', 'operator'],

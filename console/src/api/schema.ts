@@ -170,6 +170,35 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/erase': {
+    /** Erase the data of a customer: names and the request log go, the entries of the ledger stay */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['AccountErasure'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['ErasedAccount'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/keys': {
     /** Move a key to the account; its own balance, if any, goes to the root */
     post: {
@@ -777,6 +806,30 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['PromotionList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/keys/{id}/requests/running': {
+    /** Stop all running requests of a key; what was produced is billed */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['StoppedRequests'];
           };
         };
         /** @description Any error. */
@@ -1802,6 +1855,11 @@ export interface components {
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
     };
+    /** AccountErasure */
+    AccountErasure: {
+      /** @description The name of the account, so that no other one is erased by mistake. */
+      name: string;
+    };
     /** AccountKey */
     AccountKey: {
       /** @description Names the transfer of a balance that the key brings along. */
@@ -2197,6 +2255,18 @@ export interface components {
     DoctorRun: {
       /** @description Whether to generate a token at each target, which costs money. False by default. */
       probes?: boolean;
+    };
+    /** ErasedAccount */
+    ErasedAccount: {
+      /** @description How many accounts were closed and have no name any more, with those below it. */
+      accounts: number;
+      id: string;
+      /** @description How many keys are revoked. */
+      keys: number;
+      /** @description Keys that were revoked, and accounts that were closed, before: what is final keeps its name. */
+      names_kept: number;
+      /** @description How many requests were removed from the log, with what was captured of them. */
+      requests: number;
     };
     /**
      * Error
@@ -2947,6 +3017,8 @@ export interface components {
     };
     /** SignInLink */
     SignInLink: {
+      /** @description The fingerprint of a certificate that the gateway made itself, to compare with what the browser shows. */
+      certificate_sha256: string | null;
       expires_at: string;
       /** @description Opens the console and signs in, once. The token is in the fragment. */
       url: string;
@@ -3045,6 +3117,12 @@ export interface components {
     StoppedRequest: {
       id: string;
       stopped: boolean;
+    };
+    /** StoppedRequests */
+    StoppedRequests: {
+      id: string;
+      /** @description How many were stopped. */
+      stopped: number;
     };
     /** TargetState */
     TargetState: {

@@ -44,6 +44,14 @@ export function shortCount(value: number): string {
   return value < 10_000 ? whole.format(value) : compact.format(value);
 }
 
+const ticks = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
+const compactTicks = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 4 });
+
+/** A value of an axis. Axes choose round ones, so that what is left out is only the noise of binary fractions. */
+export function tick(value: number): string {
+  return value < 10_000 ? ticks.format(value) : compactTicks.format(value);
+}
+
 export function milliseconds(ms: number): string {
   if (ms === 0) return '<\u{a0}1\u{a0}ms';
   if (ms < 1) return `${ms.toFixed(2)}\u{a0}ms`;

@@ -87,6 +87,7 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
   const all = table.getRowModel().rows;
   const visible = all.slice(0, shown);
 
+  const { frame, wide } = useWide();
   useKeys(body, href !== undefined);
   const end = useEnd(() => {
     if (shown < all.length) setShown(shown + STEP);
@@ -146,7 +147,7 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
         </div>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard. */}
-      <section className={css.scroll} aria-label={name} tabIndex={0}>
+      <section ref={frame} className={css.scroll} data-wide={wide} aria-label={name} tabIndex={0}>
         <table className={css.table}>
           <thead>
             {table.getHeaderGroups().map((group) => (
@@ -234,6 +235,21 @@ function useHidden<Row>(name: string, columns: readonly Column<Row>[]) {
     setHidden(next);
   };
   return [hidden, toggle] as const;
+}
+
+/** Whether the table needs more than the width of its frame. Only then the frame scrolls, which would hold its heads. */
+function useWide(): { readonly frame: React.RefObject<HTMLElement | null>; readonly wide: boolean } {
+  const frame = useRef<HTMLElement>(null);
+  const [wide, setWide] = useState(false);
+  useEffect(() => {
+    const table = frame.current?.firstElementChild;
+    if (frame.current === null || !table) return;
+    const measured = new ResizeObserver(() => setWide((frame.current?.clientWidth ?? 0) < table.scrollWidth));
+    measured.observe(frame.current);
+    measured.observe(table);
+    return () => measured.disconnect();
+  }, []);
+  return { frame, wide };
 }
 
 /** `j` and `k` move over the rows, Enter opens one. */

@@ -95,7 +95,7 @@ export function Dot({ tone, children }: { tone: Tone; children: ReactNode }) {
   return (
     <span className={css.state} data-tone={tone}>
       <span className={css.dot} />
-      {children}
+      <span className={css.word}>{children}</span>
     </span>
   );
 }

@@ -1,7 +1,8 @@
-import { OPERATORS, VIEWERS } from '../http/roles.ts';
+import { OPERATORS, OWNERS, VIEWERS } from '../http/roles.ts';
 import { AS_ANSWERED, route } from '../http/route.ts';
 import { CreditBody } from '../keys/schema.ts';
 import type { AdminService } from '../service.ts';
+import { eraseAccount } from './erase.ts';
 import {
   Account,
   AccountChangeBody,
@@ -9,6 +10,8 @@ import {
   AccountList,
   AccountMoveBody,
   AccountQuery,
+  EraseBody,
+  ErasedAccount,
   NewAccountBody,
 } from './schema.ts';
 
@@ -58,6 +61,17 @@ export const ACCOUNT_ROUTES = {
     body: AccountChangeBody,
     answer: Account,
     handle: (admin, { id, body, version }) => admin.accounts.change(id, body, version),
+  }),
+  eraseAccount: route({
+    at: 'POST /accounts/:id/erase',
+    roles: OWNERS,
+    action: 'account.erase',
+    // Not the name, which would stay in the trail.
+    recorded: AS_ANSWERED,
+    summary: 'Erase the data of a customer: names and the request log go, the entries of the ledger stay',
+    body: EraseBody,
+    answer: ErasedAccount,
+    handle: (admin, { id, body }) => eraseAccount(admin, id, body),
   }),
   moveAccount: route({
     at: 'POST /accounts/:id/move',

@@ -134,4 +134,31 @@ export const AccountList = Type.Object(
   { title: 'AccountList' },
 );
 
+export const EraseBody = Type.Object(
+  {
+    name: Type.String({
+      ...OneLine,
+      description: 'The name of the account, so that no other one is erased by mistake.',
+    }),
+  },
+  { title: 'AccountErasure', ...closed },
+);
+
+export const ErasedAccount = Type.Object(
+  {
+    id: Type.String(),
+    accounts: Type.Integer({
+      description: 'How many accounts were closed and have no name any more, with those below it.',
+    }),
+    keys: Type.Integer({ description: 'How many keys are revoked.' }),
+    requests: Type.Integer({
+      description: 'How many requests were removed from the log, with what was captured of them.',
+    }),
+    names_kept: Type.Integer({
+      description: 'Keys that were revoked, and accounts that were closed, before: what is final keeps its name.',
+    }),
+  },
+  { title: 'ErasedAccount' },
+);
+
 export type AccountView = View<typeof Account>;

@@ -7,7 +7,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { TrustedProxies } from '../../core/client-address.ts';
+import { isLoopback, type TrustedProxies } from '../../core/client-address.ts';
 import { builtInOwner, type Operators } from '../../operators/operators.ts';
 import type { Actor, Caller } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
@@ -30,7 +30,10 @@ export interface AccessOptions {
   readonly secret: string | null;
   /** Accepted `Host` names in addition to the loopback ones and to IP addresses, in lower case. */
   readonly hosts?: readonly string[];
-  /** False where what a browser sends could be read on its way: then nobody signs in here. True by default. */
+  /**
+   * False where what a browser sends could be read on its way: then nobody signs in here but over the loopback interface,
+   * which is also where a tunnel ends (ssh, kubectl port-forward). True by default.
+   */
   readonly browsers?: boolean;
   /** Opens the metrics and nothing else. */
   readonly metricsToken?: string | null;
@@ -73,7 +76,8 @@ export async function addAccessControl(app: AdminApp, options: AccessOptions, op
     // Whoever scrapes has a name of its own for this machine, and its credential is what no web page has.
     if (access !== 'metrics') requireOwnHost(request, options.hosts ?? []);
     requireOwnOrigin(request);
-    if (options.browsers === false && (ofConsole || action === 'session.create')) throw noBrowsers();
+    const inTheClear = options.browsers === false && !isLoopback(request.socket.remoteAddress ?? '');
+    if (inTheClear && (ofConsole || action === 'session.create')) throw noBrowsers();
     request.wrongCredential = async () => {
       const tried = await wrongCredentials(request);
       if (!tried.isAllowed && tried.isExceeded) throw tooManyTries(reply, tried.ttlInSeconds);
@@ -170,7 +174,7 @@ function requireOwnOrigin(request: FastifyRequest): void {
 function noBrowsers(): AdminError {
   return new AdminError(
     'forbidden',
-    'the console is served on this machine only, unless its listener has TLS (GATEWAY_ADMIN_TLS_CERT, GATEWAY_ADMIN_TLS_KEY) or is behind a proxy that has (GATEWAY_ADMIN_PROXY=on); the API is open with a bearer token',
+    'the console is served on this machine, and through a tunnel to it, only, unless its listener has TLS (GATEWAY_ADMIN_TLS=self-signed, or GATEWAY_ADMIN_TLS_CERT and GATEWAY_ADMIN_TLS_KEY) or is behind a proxy that has (GATEWAY_ADMIN_PROXY=on); the API is open with a bearer token',
   );
 }
 

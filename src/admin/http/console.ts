@@ -12,6 +12,12 @@ import { CONSOLE_BUILD, consoleIsBuilt, HOW_TO_BUILD } from '../console-build.ts
 import { AdminError } from '../error.ts';
 import type { AdminApp } from './framework.ts';
 
+/** For whoever asks without a browser. */
+const WHAT_IT_IS = `This is the operator's port of a Model Gateway. Models are served on its other port.
+A browser gets the console here; "gateway operators link" prints a link that signs in.
+Programs use /admin/v1 with "Authorization: Bearer TOKEN" (/admin/v1/openapi.json describes it); /metrics is for Prometheus.
+`;
+
 const PUBLIC = { config: { roles: 'public' }, schema: { hide: true } } as const;
 const NONCE_PLACE = '__CSP_NONCE__';
 
@@ -55,6 +61,8 @@ export class Console {
     const { method, url, headers } = request;
     const page = method === 'GET' && !url.startsWith('/assets/') && (headers.accept ?? '').includes('text/html');
     if (page) return this.#send(reply);
+    if (method === 'GET' && url === '/')
+      return reply.type('text/plain; charset=utf-8').serializer(String).send(WHAT_IT_IS);
     return reply.send(noSuchPage());
   }
 

@@ -40,6 +40,12 @@ export class AdminServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Supervisors ask every few seconds, and what they want to know needs no application.
+    if (this.#app === null && request.method === 'GET' && request.url === '/healthz') {
+      response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
+      response.end('{"status":"ok"}');
+      return;
+    }
     try {
       this.#app ??= this.#build();
       (await this.#app).routing(request, response);

@@ -83,6 +83,10 @@ export const SignInLink = Type.Object(
   {
     url: Type.String({ description: 'Opens the console and signs in, once. The token is in the fragment.' }),
     expires_at: Type.String(),
+    certificate_sha256: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'The fingerprint of a certificate that the gateway made itself, to compare with what the browser shows.',
+    }),
   },
   { title: 'SignInLink' },
 );

@@ -5,6 +5,7 @@ import { DAY_MS } from '../../core/time.ts';
 import type { IssuedSecret, Operators } from '../../operators/operators.ts';
 import type { AuditTrailEntry } from '../../operators/port.ts';
 import { BUILT_IN_OWNER, type Credential, type Operator, type Role } from '../../operators/port.ts';
+import { type ConsoleAddress, NO_CONSOLE } from '../console-address.ts';
 import { AdminError } from '../error.ts';
 import { numberedPage } from '../http/page.ts';
 import { readTime } from '../http/time.ts';
@@ -17,8 +18,7 @@ import { NewOperatorBody, NewTokenBody, type OperatorChangeBody } from './schema
 interface OperatorServiceOptions {
   readonly operators: Operators;
   readonly clock: Clock;
-  /** Where the console is reached, e.g. `http://127.0.0.1:8081`. */
-  consoleOrigin(): string;
+  console(): ConsoleAddress;
   /** An account-admin is bound to an account that exists. */
   accountExists(id: string): Promise<boolean>;
 }
@@ -81,10 +81,13 @@ export class OperatorService {
 
   /** A link that signs in at the console, once. */
   async link(id: string): Promise<SignInLinkView> {
-    const { operators, consoleOrigin } = this.#options;
+    const { operators } = this.#options;
+    const { origin, fingerprint } = this.#options.console();
+    if (origin === null) throw new AdminError('refused', NO_CONSOLE);
     await this.#active(id);
     const { text, credential } = await operators.issueSignIn(id);
-    return { url: `${consoleOrigin()}/#token=${text}`, expires_at: isoTime(credential.expiresAtMs) };
+    const expires_at = isoTime(credential.expiresAtMs);
+    return { url: `${origin}/#token=${text}`, expires_at, certificate_sha256: fingerprint };
   }
 
   /** Newest first. */

@@ -96,6 +96,17 @@ export class Requests {
     return { object: 'request_content', id, request, response, cut: found.cut, expires_at };
   }
 
+  /** Removes what the log has of these keys; how many requests that were. */
+  async forget(keyIds: readonly string[]): Promise<number> {
+    let removed = 0;
+    for (let after: string | null = null; ; ) {
+      const step = await this.#read((log) => log.forget(keyIds, after));
+      removed += step?.removed ?? 0;
+      after = step?.next ?? null;
+      if (after === null) return removed;
+    }
+  }
+
   async list(search: Search, nowMs: number): Promise<RequestPageView> {
     const keys = await this.#keys(search);
     const query = { ...this.#queryOf(search, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };

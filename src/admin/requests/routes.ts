@@ -7,6 +7,7 @@ import {
   RequestSearch,
   RunningRequestList,
   StoppedRequest,
+  StoppedRequests,
 } from './schema.ts';
 
 export const REQUEST_ROUTES = {
@@ -35,6 +36,16 @@ export const REQUEST_ROUTES = {
     summary: 'Stop a running request; what was produced is billed',
     answer: StoppedRequest,
     handle: (admin, { id }) => admin.stopRequest(id),
+  }),
+  stopKey: route({
+    at: 'DELETE /keys/:id/requests/running',
+    roles: OPERATORS,
+    accountAdmin: 'key',
+    action: 'key.stop',
+    recorded: { after: ({ stopped }) => ({ stopped }) },
+    summary: 'Stop all running requests of a key; what was produced is billed',
+    answer: StoppedRequests,
+    handle: (admin, { id }) => admin.stopKey(id),
   }),
   requestContent: route({
     at: 'GET /requests/:id/content',

@@ -150,4 +150,9 @@ export const RunningRequestList = Type.Object(
 
 export const StoppedRequest = Type.Object({ id: Type.String(), stopped: Type.Boolean() }, { title: 'StoppedRequest' });
 
+export const StoppedRequests = Type.Object(
+  { id: Type.String(), stopped: Type.Integer({ description: 'How many were stopped.' }) },
+  { title: 'StoppedRequests' },
+);
+
 export type RunningRequestView = View<typeof RunningRequest>;

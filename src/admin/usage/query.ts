@@ -63,10 +63,10 @@ function readDimensions(text: string | undefined): readonly UsageDimension[] {
   return known;
 }
 
-/** A length of days begins with a whole day, so that the first day of a report is not a part of one. */
+/** `30d` is thirty days of UTC, today among them, as in the console: no day of a report but the last is a part of one. */
 function beginning(text: string, atMs: number): number {
-  const unitMs = /[dw]$/.test(text) ? DAY_MS : HOUR_MS;
-  return Math.floor(atMs / unitMs) * unitMs;
+  if (/[dw]$/.test(text)) return (Math.floor(atMs / DAY_MS) + 1) * DAY_MS;
+  return Math.floor(atMs / HOUR_MS) * HOUR_MS;
 }
 
 function timeOf(field: 'since' | 'until', text: string, nowMs: number): number {

@@ -56,6 +56,12 @@ export interface RequestTail {
   readonly position: string;
 }
 
+export interface Forgotten {
+  readonly removed: number;
+  /** Where the next step begins; null: all were looked at. */
+  readonly next: string | null;
+}
+
 export interface Retention {
   readonly keepMs: number;
   readonly maxBytes: number;
@@ -69,6 +75,8 @@ export interface RequestLogReader {
   list(query: RequestQuery): Promise<RequestPage>;
   /** What was stored since `position`; null: what is stored from now on. `newest`: only the last so many of it. */
   tail(position: string | null, newest?: number): Promise<RequestTail>;
+  /** One step, oldest first, from `after` on: removes the requests of these keys, with what was captured of them. */
+  forget(keyIds: readonly string[], after: string | null): Promise<Forgotten>;
   /** One small step; whether there is more to do at once. */
   prune(retention: Retention, nowMs: number): Promise<boolean>;
   /** How much room the log takes. */

@@ -1,8 +1,9 @@
 /** Metrics by the GenAI semantic conventions. Only models of the catalog become an attribute, so their number is bounded. */
-import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api';
+import type { Counter, Histogram, Meter } from '@opentelemetry/api';
 import { creditsFromNanos } from '../../core/money.ts';
 import type { RequestRecord } from '../../core/request-record.ts';
 import { inputTokens } from '../../core/usage.ts';
+import { given, providerAttributes } from './attributes.ts';
 import { GENERATION, operationOf } from './operation.ts';
 
 /** As the conventions advise, in seconds. */
@@ -38,21 +39,22 @@ export class RequestMetrics {
     const { receivedAt, firstContentAt, lastByteAt, usage, attempts } = record;
     for (const attempt of attempts) {
       if (attempt.startedAt === null) continue;
-      this.#call.record(seconds(attempt.startedAt, attempt.endedAt), {
+      const attributes = given({
         'gen_ai.operation.name': operation,
-        'gen_ai.provider.name': attempt.provider,
+        ...providerAttributes(attempt.provider),
         'gen_ai.request.model': attempt.upstreamModel,
         'error.type': attempt.condition ?? undefined,
       });
+      this.#call.record(seconds(attempt.startedAt, attempt.endedAt), attributes);
     }
     if (operation !== GENERATION) return;
-    const common: Attributes = {
+    const common = given({
       'gen_ai.operation.name': operation,
-      'gen_ai.provider.name': attempts.at(-1)?.provider,
+      ...providerAttributes(attempts.at(-1)?.provider),
       'gen_ai.request.model': record.model ?? undefined,
-    };
+    });
     const failure = record.condition ?? record.stopped ?? undefined;
-    this.#duration.record(seconds(receivedAt, record.endedAt), { ...common, 'error.type': failure });
+    this.#duration.record(seconds(receivedAt, record.endedAt), given({ ...common, 'error.type': failure }));
     if (firstContentAt !== null) {
       this.#firstToken.record(seconds(receivedAt, firstContentAt), common);
       const further = (usage?.tokens.output ?? 0) - 1;

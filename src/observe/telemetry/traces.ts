@@ -8,6 +8,7 @@ import {
   ROOT_CONTEXT,
   type Span,
   SpanKind,
+  type SpanStatus,
   SpanStatusCode,
   TraceFlags,
   type Tracer,
@@ -18,6 +19,7 @@ import { creditsFromNanos } from '../../core/money.ts';
 import type { AttemptRecord, RequestRecord } from '../../core/request-record.ts';
 import { readTraceparent } from '../../core/traceparent.ts';
 import { inputTokens } from '../../core/usage.ts';
+import { given, providerAttributes } from './attributes.ts';
 import { GENERATION, operationOf } from './operation.ts';
 
 export class RequestTraces {
@@ -42,15 +44,14 @@ export class RequestTraces {
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: record.receivedAtMs }, parent);
     if (!span.isRecording()) return;
     span.setAttributes(requestAttributes(record, operation));
-    if (record.condition !== null && !isOfClient(record.status))
-      span.setStatus({ code: SpanStatusCode.ERROR, message: record.message ?? '' });
+    if (record.condition !== null && !isOfClient(record.status)) span.setStatus(failed(record.message));
     addEvent(span, record, 'gateway.admitted', record.admittedAt);
     addEvent(span, record, 'gateway.first_token', record.firstContentAt);
     addEvent(span, record, 'gateway.settled', record.settledAt);
     for (const { target, reason } of record.skipped) {
       span.addEvent(
         'gateway.target_skipped',
-        { 'gen_ai.provider.name': target.provider, 'gateway.reason': reason },
+        { ...providerAttributes(target.provider), 'gateway.reason': reason },
         record.receivedAtMs,
       );
     }
@@ -71,10 +72,14 @@ export class RequestTraces {
       },
       context,
     );
-    if (attempt.outcome === 'failed') span.setStatus({ code: SpanStatusCode.ERROR, message: attempt.message ?? '' });
+    if (attempt.outcome === 'failed') span.setStatus(failed(attempt.message));
     addEvent(span, record, 'gateway.first_byte', attempt.firstByteAt);
     span.end(wallTime(record, attempt.endedAt));
   }
+}
+
+function failed(message: string | null): SpanStatus {
+  return { code: SpanStatusCode.ERROR, ...(message !== null && { message }) };
 }
 
 /** A span of a server that refused a bad request is none that failed: whoever alerts on errors of the service means its own. */
@@ -87,13 +92,13 @@ function requestAttributes(record: RequestRecord, operation: string | null): Att
   const last = attempts.at(-1);
   const tokens = usage?.tokens;
   const row = endpoint === null ? null : ENDPOINTS[endpoint];
-  return {
+  return given({
     'http.request.method': row?.method,
     'http.route': row?.path,
     'http.response.status_code': record.status ?? undefined,
     'error.type': record.condition ?? (record.stopped === null ? undefined : record.stopped),
     'gen_ai.operation.name': operation ?? undefined,
-    'gen_ai.provider.name': last?.provider,
+    ...providerAttributes(last?.provider),
     'gen_ai.request.model': record.model ?? undefined,
     'gen_ai.request.stream': operation === GENERATION ? record.streamed : undefined,
     'gen_ai.usage.input_tokens': tokens && inputTokens(tokens),
@@ -110,12 +115,12 @@ function requestAttributes(record: RequestRecord, operation: string | null): Att
     'gateway.provider_cost_credits':
       record.providerCostNanos === null ? undefined : creditsFromNanos(record.providerCostNanos),
     'gateway.flag': record.flag ?? undefined,
-  };
+  });
 }
 
 function attemptAttributes(attempt: AttemptRecord): Attributes {
-  return {
-    'gen_ai.provider.name': attempt.provider,
+  return given({
+    ...providerAttributes(attempt.provider),
     'gen_ai.request.model': attempt.upstreamModel,
     'http.response.status_code': attempt.status ?? undefined,
     'error.type': attempt.condition ?? undefined,
@@ -124,7 +129,7 @@ function attemptAttributes(attempt: AttemptRecord): Attributes {
     'gateway.credential': attempt.credential,
     'gateway.outcome': attempt.outcome,
     'gateway.provider_request_id': attempt.providerRequestId ?? undefined,
-  };
+  });
 }
 
 function addEvent(span: Span, record: RequestRecord, name: string, at: number | null): void {

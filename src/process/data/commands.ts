@@ -49,7 +49,10 @@ async function runInit({ flags, switches }: CommandArguments, { env, connectAdmi
       settings,
       env,
       providers: flags.providers === undefined ? null : flags.providers.split(','),
+      baseUrl: flags['base-url'] ?? null,
+      price: flags.price ?? null,
       check: !switches.has('no-check'),
+      secretFiles: secretFiles(flags.secrets),
       credit: wanted(flags.credit, '5'),
       account: wanted(flags.account, 'First account'),
       operator: wanted(flags.operator, 'admin'),
@@ -62,10 +65,19 @@ async function runInit({ flags, switches }: CommandArguments, { env, connectAdmi
   }
 }
 
-function initText({ file, providers, models, key, account, operator }: InitReport): readonly string[] {
+function secretFiles(where: string = 'files'): boolean {
+  if (where === 'files' || where === 'variables') return where === 'files';
+  throw new UsageError(`init: --secrets is ${JSON.stringify(where)}: expected one of files, variables`);
+}
+
+function initText({ file, providers, secrets, models, key, account, operator }: InitReport): readonly string[] {
   return [
     `${file} was written: ${providers.length} ${providers.length === 1 ? 'provider' : 'providers'}, ${models} models.`,
     ...providers.map(({ name, credential }) => `  ${name}: credential ${credential}`),
+    ...secrets.map(
+      ({ provider, file: own }) =>
+        `  ${provider}: its credential is read from ${own}; another one there is used at once`,
+    ),
     ...(account === null ? [] : ['', `Account ${account.id} (${account.name}) owns the credit.`]),
     ...(key === null ? [] : ['', ...createdText(key)]),
     ...(operator === null

@@ -4,23 +4,40 @@ import { link, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import type { AccountView } from '../../admin/accounts/schema.ts';
 import type { AdminConnection } from '../../admin/client.ts';
+import { ensureDataDir } from '../../admin/data-folder.ts';
 import { AdminError } from '../../admin/error.ts';
 import type { CreatedKey } from '../../admin/keys/schema.ts';
 import type { IssuedTokenView } from '../../admin/operators/schema.ts';
 import type { Settings } from '../../config/config.ts';
 import { KNOWN_HOSTS, type KnownHost } from '../../config/kinds.ts';
 import { loadConfig } from '../../config/load.ts';
-import { decodeModelLists } from '../../config/model-lists.ts';
+import { listKey, type ModelList } from '../../config/model-lists.ts';
 import { type Environment, givenVariable } from '../../config/secrets.ts';
-import type { Model } from '../../core/model.ts';
-import { refreshModelLists } from '../model-lists.ts';
+import { askAll } from '../model-lists.ts';
+import {
+  type ChosenProvider,
+  configText,
+  credentialOf,
+  knownProvider,
+  type OwnPrice,
+  providerAt,
+  providerOf,
+  type SecretFile,
+  writeSecretFiles,
+} from './init-config.ts';
 
 export interface InitOptions {
   readonly settings: Settings;
   readonly env: Environment;
   /** Names of providers, whether their credential is there or not; null takes those whose credential is. */
   readonly providers: readonly string[] | null;
+  /** The address of a server that speaks the format of OpenAI; null: the one in OPENAI_BASE_URL, if any. */
+  readonly baseUrl: string | null;
+  /** What callers pay for its models. */
+  readonly price: string | null;
   readonly check: boolean;
+  /** Whether credentials are written to files, where they can be replaced while the gateway runs. */
+  readonly secretFiles: boolean;
   /** Null makes no key, and buys no credit. */
   readonly credit: string | null;
   /** The name of the account that owns the credit; null: the key pays for itself. */
@@ -35,6 +52,8 @@ export interface InitOptions {
 export interface InitReport {
   readonly file: string;
   readonly providers: readonly { readonly name: string; readonly credential: string }[];
+  /** Where the credentials are read from. */
+  readonly secrets: readonly SecretFile[];
   readonly models: number;
   readonly key: CreatedKey | null;
   readonly account: AccountView | null;
@@ -44,6 +63,8 @@ export interface InitReport {
 
 /** Typed where nothing is wanted. */
 export const NONE = 'none';
+const OPENAI_KEY = 'OPENAI_API_KEY';
+const OPENAI_ADDRESS = 'OPENAI_BASE_URL';
 
 export async function init(options: InitOptions): Promise<InitReport> {
   const { settings, env } = options;
@@ -51,16 +72,23 @@ export async function init(options: InitOptions): Promise<InitReport> {
   if (existsSync(file)) {
     throw new AdminError('refused', `${file} exists already: edit it, or set GATEWAY_CONFIG to another path`);
   }
-  const hosts = await chosenHosts(options);
-  const { credentials, models } = await checked(hosts, options);
-  const text = configText(hosts, models);
-  await writeChecked(file, text, settings, env);
-  return {
-    file,
-    providers: hosts.map(({ name }) => ({ name, credential: credentials.get(name) ?? 'not checked' })),
-    models: models.length,
-    ...(await firstRecords(options)),
-  };
+  const chosen = await chosenProviders(options);
+  const tried = await triedProviders(chosen, options);
+  if (options.secretFiles) await ensureDataDir(settings.dataDir);
+  const secrets = options.secretFiles ? await writeSecretFiles(chosen, settings.dataDir, env) : [];
+  try {
+    const models = await writeChecked(file, configText(chosen, secrets, tried.listed), tried.lists, options);
+    return {
+      file,
+      providers: chosen.map(({ name }) => ({ name, credential: tried.credentials.get(name) ?? 'not checked' })),
+      secrets,
+      models,
+      ...(await firstRecords(options)),
+    };
+  } catch (error) {
+    if (!existsSync(file)) for (const { file: own, written } of secrets) if (written) await rm(own, { force: true });
+    throw error;
+  }
 }
 
 /** Reads lines from a terminal. */
@@ -69,153 +97,149 @@ export function terminal(): { ask(question: string): Promise<string>; close(): v
   return { ask: (question) => lines.question(question), close: () => lines.close() };
 }
 
-async function chosenHosts({ env, providers, ask }: InitOptions): Promise<readonly KnownHost[]> {
-  if (providers !== null) return providers.map(hostNamed);
-  const there = KNOWN_HOSTS.filter((host) => hasCredential(host, env));
-  if (ask === null) return there;
-  const chosen: KnownHost[] = [];
-  for (const host of there) {
-    const answer = await ask(`Use ${host.name} (${host.variable} is set)? [Y/n] `);
-    if (!/^n/i.test(answer.trim())) chosen.push(host);
+async function chosenProviders(options: InitOptions): Promise<readonly ChosenProvider[]> {
+  const { env, providers, ask } = options;
+  const address = options.baseUrl ?? givenVariable(env, OPENAI_ADDRESS) ?? null;
+  const server = address === null ? null : providerAt(address, keyOfServer(env), priceOf(options.price));
+  const others = providers !== null ? providers.map(hostNamed) : [];
+  if (providers !== null || ask === null) {
+    const known = providers === null ? KNOWN_HOSTS.filter((host) => isThere(host, env, server)) : others;
+    return [...(server === null ? [] : [server]), ...known.map(knownProvider)];
   }
-  const others = KNOWN_HOSTS.filter((host) => !there.includes(host)).map(({ name }) => name);
-  const more = await ask(`Others, separated by commas (${others.join(', ')}), or nothing: `);
-  const names = more.split(',').map((name) => name.trim());
-  return [...chosen, ...names.filter((name) => name !== '').map(hostNamed)];
+  const chosen: ChosenProvider[] = [];
+  const there = KNOWN_HOSTS.filter((host) => isThere(host, env, server));
+  for (const host of there) {
+    if (isYes(await ask(`Use ${host.name} (${host.variable} is set)? [Y/n] `))) chosen.push(knownProvider(host));
+  }
+  const names = KNOWN_HOSTS.filter((host) => !there.includes(host)).map(({ name }) => name);
+  const more = await ask(`Others, separated by commas (${names.join(', ')}), or nothing: `);
+  for (const name of more.split(',').map((each) => each.trim())) {
+    if (name !== '') chosen.push(knownProvider(hostNamed(name)));
+  }
+  const own = await askedServer(ask, address, options);
+  return own === null ? chosen : [own, ...chosen];
+}
+
+/** A credential beside the address of a server belongs to that server. */
+function isThere(host: KnownHost, env: Environment, server: ChosenProvider | null): boolean {
+  return server?.variable !== host.variable && server?.name !== host.name && hasVariable(host.variable, env);
+}
+
+async function askedServer(
+  ask: NonNullable<InitOptions['ask']>,
+  offered: string | null,
+  { env, price }: InitOptions,
+): Promise<ChosenProvider | null> {
+  const or = offered === null ? 'or nothing' : `[${offered}], or none`;
+  const answer = (await ask(`The address of a compatible server (vLLM, Ollama, LM Studio …), ${or}: `)).trim();
+  const address = answer === '' ? offered : answer;
+  if (address === null || address === NONE) return null;
+  const usual = keyOfServer(env);
+  const variable = (await ask(`The environment variable that holds its key, or none [${usual ?? NONE}] `)).trim();
+  const key = variable === '' ? usual : variable === NONE ? null : variable;
+  const paid =
+    price ?? ((await ask('What callers pay, USD per million tokens of input/output [0/0] ')).trim() || '0/0');
+  return providerAt(address, key, priceOf(paid));
+}
+
+function isYes(answer: string): boolean {
+  return !/^n/i.test(answer.trim());
+}
+
+function keyOfServer(env: Environment): string | null {
+  return hasVariable(OPENAI_KEY, env) ? OPENAI_KEY : null;
+}
+
+function priceOf(text: string | null): OwnPrice | null {
+  if (text === null) return null;
+  const [, input, output] = /^(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  if (input !== undefined && output !== undefined) return { input: Number(input), output: Number(output) };
+  throw new AdminError(
+    'invalid_input',
+    `${JSON.stringify(text)} is not a price: write USD per million tokens of input and output, e.g. 0.50/1.50`,
+  );
 }
 
 function hostNamed(name: string): KnownHost {
   const host = KNOWN_HOSTS.find((candidate) => candidate.name === name);
   if (host !== undefined) return host;
   const known = KNOWN_HOSTS.map((candidate) => candidate.name).join(', ');
-  throw new AdminError('invalid_input', `unknown provider ${JSON.stringify(name)}: expected one of ${known}`);
+  throw new AdminError(
+    'invalid_input',
+    `unknown provider ${JSON.stringify(name)}: expected one of ${known}, or the address of a server with --base-url`,
+  );
 }
 
-function hasCredential({ variable }: KnownHost, env: Environment): boolean {
+function hasVariable(variable: string, env: Environment): boolean {
   return givenVariable(env, variable) !== undefined || givenVariable(env, `${variable}_FILE`) !== undefined;
 }
 
-interface Checked {
+interface Tried {
   /** By the name of the provider: what is known of its credential. */
   readonly credentials: ReadonlyMap<string, string>;
-  readonly models: readonly Model[];
+  /** By the name of the provider: the models of a server of one's own. */
+  readonly listed: ReadonlyMap<string, readonly string[]>;
+  readonly lists: ReadonlyMap<string, ModelList>;
 }
 
-/** Asks each provider for its models with the credential that is there: one call that costs nothing. */
-async function checked(hosts: readonly KnownHost[], { settings, env, check }: InitOptions): Promise<Checked> {
-  const without = hosts.filter((host) => !hasCredential(host, env));
+/** Asks each provider for its models with the credential that is there. Throws where none of them can be used. */
+async function triedProviders(chosen: readonly ChosenProvider[], { env, check }: InitOptions): Promise<Tried> {
+  const without = chosen.filter((each) => each.variable !== null && credentialOf(each, env) === undefined);
   const credentials = new Map(without.map(({ name, variable }) => [name, `missing: set ${variable}`]));
-  const own = new Set(hosts.map(({ variable }) => variable));
-  const others = KNOWN_HOSTS.filter(({ variable }) => !own.has(variable)).map(({ variable }) => variable);
-  // Models are listed for providers without a credential too.
-  const placeholders = Object.fromEntries(without.map(({ variable }) => [variable, 'placeholder']));
-  const hidden = Object.fromEntries(
-    others.flatMap((name) => [
-      [name, ''],
-      [`${name}_FILE`, ''],
-    ]),
-  );
-  const withoutFile = {
-    ...settings,
-    configFile: `${settings.configFile}.none`,
-    configFileNamed: false,
-    discoverLocal: false,
-  };
-  let document: string | null = null;
-  if (check && hosts.length > without.length) {
-    const documents = {
-      getDocument: async () => null,
-      putDocument: async (_: string, value: string) => {
-        document = value;
-      },
-    };
-    const missing = Object.fromEntries(without.map(({ variable }) => [variable, '']));
-    const asking = { settings: withoutFile, env: { ...env, ...hidden, ...missing }, documents, freshMs: 0 };
-    const { asked, failed } = await refreshModelLists(asking);
-    for (const { provider, models } of asked) credentials.set(provider, `works: it lists ${models} models`);
-    for (const { provider, reason } of failed) credentials.set(provider, `failed: ${reason}`);
+  const listed = new Map<string, readonly string[]>();
+  const lists = new Map<string, ModelList>();
+  const own = chosen.find((each) => each.own !== null);
+  if (!check && own !== undefined) {
+    throw new AdminError('invalid_input', `the models of ${own.name} have to be asked for: leave out --no-check`);
   }
-  const config = await loadConfig({
-    settings: withoutFile,
-    env: { ...env, ...hidden, ...placeholders },
-    sandboxUrl: null,
-    lists: decodeModelLists(document),
-  });
-  return { credentials, models: [...config.catalog.models.values()] };
+  const asked = check ? chosen.filter((each) => !without.includes(each)) : [];
+  let works = 0;
+  for (const { provider, answer } of await askAll(asked.map((each) => providerOf(each, env)))) {
+    const { name, baseUrl } = provider;
+    if ('kind' in answer) {
+      credentials.set(name, WHY[answer.kind](answer.reason, baseUrl));
+      continue;
+    }
+    works++;
+    credentials.set(name, `works: it lists ${answer.size} models`);
+    listed.set(name, [...answer.keys()]);
+    lists.set(listKey(provider), { askedAtMs: Date.now(), models: answer });
+  }
+  const ownFails = own !== undefined && (listed.get(own.name) ?? []).length === 0;
+  if (ownFails || (asked.length > 0 && works === 0)) {
+    const reasons = [...credentials].map(([name, what]) => `${name}: credential ${what}`);
+    const anyway = ownFails ? '' : ' (--no-check writes the file all the same)';
+    throw new AdminError('refused', `nothing was written${anyway}: ${reasons.join('; ')}`);
+  }
+  return { credentials, listed, lists };
 }
 
-function configText(hosts: readonly KnownHost[], models: readonly Model[]): string {
-  const lines = [
-    '# yaml-language-server: $schema=https://unpkg.com/model-gateway/docs/gateway.schema.json',
-    '# The providers and models of this gateway: docs/run/configuration.md explains every key.',
-    '# A change takes effect while the gateway runs; "gateway doctor" checks it.',
-    '',
-  ];
-  if (hosts.length === 0) {
-    return [
-      ...lines,
-      '# No credential was found, so only the simulated models are served. To add a provider:',
-      '# providers:',
-      '#   openai:',
-      `#     api_key: \${file:/run/secrets/openai}`,
-      '# models:',
-      '#   - { id: gpt-5, provider: openai }',
-      'sandbox: true',
-      '',
-    ].join('\n');
-  }
-  lines.push('providers:');
-  for (const { name, variable } of hosts) {
-    lines.push(`  ${name}:`, `    # From the variable, or from the file that ${variable}_FILE names.`);
-    lines.push(
-      `    api_key: \${${variable}}`,
-      '    # What callers pay, as a multiple of what the provider charges.',
-      '    markup: 1',
-    );
-  }
-  lines.push(
-    '',
-    '# What callers can ask for. Delete what you do not offer; prices and limits come from published data.',
-    'models:',
-  );
-  for (const model of models) {
-    const { id, provider } = model;
-    lines.push(`  - { id: ${JSON.stringify(id)}, provider: ${provider}, targets: [${targetTexts(hosts, model)}] }`);
-  }
-  lines.push('', '# The simulated models (sandbox/alpha and others), for trying things out.', 'sandbox: true', '');
-  return lines.join('\n');
-}
-
-/** A target without a format stands for one of each format that its provider has. */
-function targetTexts(hosts: readonly KnownHost[], { targets }: Model): string {
-  const [first] = targets;
-  const formats = hosts.find(({ name }) => name === first?.provider)?.formats ?? [];
-  const isAll =
-    formats.length === targets.length &&
-    targets.every(({ format, upstreamModel }) => formats.includes(format) && upstreamModel === first?.upstreamModel);
-  return (isAll ? targets.slice(0, 1) : targets)
-    .map(({ provider, upstreamModel, format }) => {
-      const chosen = isAll ? '' : `, format: ${format}`;
-      return `{ provider: ${provider}, model: ${JSON.stringify(upstreamModel)}${chosen} }`;
-    })
-    .join(', ');
-}
+const WHY = {
+  unreachable: (reason: string, address: string) =>
+    `unknown: ${new URL(address).host} is unreachable (${reason}): check the address, the network and HTTPS_PROXY`,
+  refused: (reason: string) => `refused (${reason}): it is wrong, expired, or not for this address`,
+  unusable: (reason: string) => `unknown: ${reason}`,
+};
 
 /** The file appears when it has been read without a problem. A credential that is still missing is none. */
-async function writeChecked(file: string, text: string, settings: Settings, env: Environment): Promise<void> {
+async function writeChecked(
+  file: string,
+  text: string,
+  lists: Tried['lists'],
+  { settings, env }: InitOptions,
+): Promise<number> {
   const draft = `${file}.draft`;
   await writeFile(draft, text, { mode: 0o644 });
   try {
-    const missing = KNOWN_HOSTS.filter((host) => !hasCredential(host, env)).map(({ variable }) => [
-      variable,
-      'placeholder',
-    ]);
-    await loadConfig({
+    const missing = KNOWN_HOSTS.filter(({ variable }) => !hasVariable(variable, env));
+    const { catalog } = await loadConfig({
       settings: { ...settings, configFile: draft },
-      env: { ...env, ...Object.fromEntries(missing) },
-      sandboxUrl: 'http://sandbox.invalid',
+      env: { ...env, ...Object.fromEntries(missing.map(({ variable }) => [variable, 'placeholder'])) },
+      sandboxUrl: null,
+      lists,
     });
     await link(draft, file);
+    return catalog.models.size;
   } finally {
     await rm(draft, { force: true });
   }

@@ -30,6 +30,28 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   return text;
 }
 
+describe('the launcher', () => {
+  test('ends with the shell that npx runs it in, by the signal that lets a gateway drain', async () => {
+    const folder = temporaryFolder();
+    const launcher = join(folder, 'bin', 'gateway.mjs');
+    const command = join(folder, 'src', 'cli.ts');
+    for (const file of [launcher, command]) mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(launcher, LAUNCHER);
+    const drains = "process.on('SIGTERM', () => { console.log('drained'); process.exit(0); })";
+    writeFileSync(
+      command,
+      `export const main = async () => { ${drains}; setInterval(() => {}, 1000); console.log('ready'); };`,
+    );
+    const line = `'${process.execPath}' '${launcher}' start & wait`;
+    const env = { ...process.env, npm_command: 'exec' };
+    const shell = spawn('/bin/sh', ['-c', line], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(shell.stdout, 'data');
+    const rest = textOf(shell.stdout);
+    shell.kill('SIGTERM');
+    assert.match(await rest, /drained/);
+  });
+});
+
 describe('the launcher on a Node that is too old', () => {
   test('runs the bundled runtime with the same words, and ends with its code', async (t) => {
     const child = launch(t, '/bin/sh\necho "$2 $3 $GATEWAY_RUNTIME_CHOSEN"\nexit 7\n', 'keys', 'list');

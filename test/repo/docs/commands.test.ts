@@ -51,6 +51,9 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   for: 'test/deploy/tutorials.ts',
   done: 'test/deploy/tutorials.ts',
   cat: 'the reader’s shell',
+  cp: 'the reader’s shell',
+  echo: 'the reader’s shell',
+  jq: 'a program of the reader’s, which test/deploy/tutorials.ts needs too',
   ssh: 'the reader’s own machine',
   apt: 'the reader’s system',
 };
@@ -69,7 +72,7 @@ const OPERATOR_PAGES = [
 ];
 
 /** Commands that need more than a store, and are run by tests of their own. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['reconcile']);
+const ELSEWHERE: ReadonlySet<string> = new Set(['reconcile', 'models refresh', 'models test', 'providers']);
 
 const blocks = shellBlocks();
 
@@ -121,7 +124,7 @@ describe('commands of the pages', () => {
         const id = page === 'docs/run/operations.md' ? own.id : words[0] === 'correct' ? root.id : team.id;
         const places: Readonly<Record<string, string>> = {
           ...{ ID: id, ROOT: root.id, RESEARCH: team.id, PARENT: parent.id, ACCOUNT_ID: root.id },
-          ...{ KEY: own.id, REQUEST_ID: request, mg_c_OLDPREF: own.prefix, 'keys.csv': file },
+          ...{ KEY: own.id, NAME: team.name, REQUEST_ID: request, mg_c_OLDPREF: own.prefix, 'keys.csv': file },
         };
         const given = words.map((word) => places[word] ?? word);
         // Revoked by a command before.

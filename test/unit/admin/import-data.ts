@@ -17,7 +17,9 @@ model_list:
   - model_name: ada
     litellm_params: { model: openai/text-embedding-3-small }
     model_info: { mode: embedding }
-router_settings: { routing_strategy: least-busy }
+  - model_name: unknown
+    litellm_params: { model: openai/a-model-of-tomorrow, api_key: os.environ/OPENAI_API_KEY }
+router_settings: { routing_strategy: least-busy, fallbacks: [{ sonnet: [gpt-4o] }, { gpt-4o: [titan] }] }
 general_settings: { master_key: sk-master-1234 }
 `;
 

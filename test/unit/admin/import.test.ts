@@ -26,9 +26,9 @@ async function run(service: TestAdmin, ...line: string[]) {
   return command.run(service, readArguments(command, line));
 }
 
-function importer(...line: string[]): string {
+async function importer(...line: string[]): Promise<string> {
   const command = findCommand(IMPORTERS, line);
-  return runImporter(command.words, readArguments(command, line)).text;
+  return (await runImporter(command.words, readArguments(command, line))).text;
 }
 
 /** The config file that was written loads, with these variables set. */
@@ -178,13 +178,16 @@ describe('gateway import litellm', () => {
     const file = join(folder, 'config.yaml');
     const out = join(folder, 'out');
     writeFileSync(file, LITELLM);
-    const dry = importer('import', 'litellm', file, '--out', out, '--dry-run');
-    assert.match(dry, /^Found 4 providers, 3 models, 0 accounts, 0 keys\.\nNothing was written/);
+    const dry = await importer('import', 'litellm', file, '--out', out, '--dry-run');
+    assert.match(dry, /^Found 4 providers, 4 models, 0 accounts, 0 keys\.\nNothing was written/);
     assert.equal(existsSync(out), false);
-    const text = importer('import', 'litellm', file, '--out', out);
+    const text = await importer('import', 'litellm', file, '--out', out);
     assert.match(text, /titan: bedrock is not known here/);
-    assert.match(text, /openai\/\*: a wildcard/);
     assert.match(text, /ada: embedding is not text generation/);
+    assert.match(text, /unknown: its price is missing and no published price is known/);
+    assert.match(text, /sonnet: its fallback gpt-4o became further targets, charged at the price of sonnet/);
+    assert.match(text, /gpt-4o: its fallback titan is not among the models that were taken/);
+    assert.match(text, /npx gateway config check .*gateway\.yaml/);
     assert.match(text, /gpt-4o: rpm of its deployment at openai not taken/);
     assert.match(text, /general_settings: master_key was not taken/);
     assert.doesNotMatch(text, /sk-/);
@@ -201,8 +204,11 @@ describe('gateway import litellm', () => {
     assert.deepEqual(models[0].pricing, { input: 2.5, output: 10 });
     const env = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', IMPORTED_AZURE_KEY: 'c' };
     const catalog = await loads(out, env);
-    assert.deepEqual([...catalog.models.keys()], ['gpt-4o', 'sonnet', 'local']);
-    assert.throws(() => importer('import', 'litellm', file, '--out', out), /exists: name another folder with --out/);
+    assert.deepEqual([...catalog.models.keys()].slice(0, 3), ['gpt-4o', 'sonnet', 'local']);
+    assert.ok(catalog.models.has('openai/gpt-5'), 'a wildcard is a pattern here');
+    const targets = [...new Set(catalog.models.get('sonnet')?.targets.map(({ provider }) => provider))];
+    assert.deepEqual(targets, ['anthropic', 'openai', 'azure']);
+    await assert.rejects(importer('import', 'litellm', file, '--out', out), /exists: name another folder with --out/);
   });
 
   test('keys, teams and budgets become accounts with caps and keys to import', async (t) => {
@@ -227,7 +233,7 @@ describe('gateway import litellm', () => {
       teams: [{ team_id: 't1', team_alias: "O'Neil; rm -rf /", max_budget: 100, budget_duration: '7d' }],
     };
     writeFileSync(join(folder, 'keys.json'), JSON.stringify(listed));
-    const text = importer(
+    const text = await importer(
       'import',
       'litellm',
       join(folder, 'config.yaml'),
@@ -236,7 +242,7 @@ describe('gateway import litellm', () => {
       '--out',
       out,
     );
-    assert.match(text, /^Found 4 providers, 3 models, 2 accounts, 2 keys/);
+    assert.match(text, /^Found 4 providers, 4 models, 2 accounts, 2 keys/);
     assert.match(text, /key shut: it is blocked/);
     assert.match(text, /key bob's: a budget per 12h became one per month/);
     const script = readFileSync(join(out, 'accounts.sh'), 'utf8');
@@ -252,15 +258,15 @@ describe('gateway import litellm', () => {
     assert.deepEqual([app.models, bob?.models], [['gpt-4o'], null]);
   });
 
-  test('a broken file is refused with its line, and nothing is written', () => {
+  test('a broken file is refused with its line, and nothing is written', async () => {
     const folder = temporaryFolder();
     const file = join(folder, 'config.yaml');
     writeFileSync(file, 'model_list:\n  - a: [\n');
-    assert.throws(() => importer('import', 'litellm', file), /config\.yaml, line \d/);
-    assert.throws(() => importer('import', 'litellm', join(folder, 'none')), /cannot be read/);
+    await assert.rejects(importer('import', 'litellm', file), /config\.yaml, line \d/);
+    await assert.rejects(importer('import', 'litellm', join(folder, 'none')), /cannot be read/);
     writeFileSync(join(folder, 'k.json'), '{');
     writeFileSync(file, 'model_list: []\n');
-    assert.throws(() => importer('import', 'litellm', file, '--keys', join(folder, 'k.json')), /k\.json is not JSON/);
+    await assert.rejects(importer('import', 'litellm', file, '--keys', join(folder, 'k.json')), /k\.json is not JSON/);
   });
 });
 
@@ -281,7 +287,7 @@ describe('gateway import one-api', () => {
       for (const row of rows) insert.run(...columns.map((column) => Reflect.get(row, column) ?? null));
     }
     database.close();
-    const text = importer('import', 'one-api', file, '--out', out);
+    const text = await importer('import', 'one-api', file, '--out', out);
     assert.match(text, /^Found 3 providers, 3 models, 1 accounts, 2 keys/);
     for (const note of [/xunfei: its type 18/, /off: it is disabled/, /claude: its group vip/, /token off/])
       assert.match(text, note);
@@ -309,14 +315,14 @@ describe('gateway import one-api', () => {
     assert.doesNotMatch(keys + text, /secret-token/);
   });
 
-  test('the same rows as JSON, and the numbers of new-api', () => {
+  test('the same rows as JSON, and the numbers of new-api', async () => {
     const folder = temporaryFolder();
     const file = join(folder, 'rows.json');
     const channel = { ...CHANNELS[0], type: 43, models: 'deepseek-chat' };
     writeFileSync(file, JSON.stringify({ channels: [channel], tokens: [], users: [] }));
-    assert.match(importer('import', 'one-api', file, '--dry-run'), /type 43 is not known/);
-    assert.match(importer('import', 'new-api', file, '--dry-run'), /^Found 1 providers, 1 models/);
+    assert.match(await importer('import', 'one-api', file, '--dry-run'), /type 43 is not known/);
+    assert.match(await importer('import', 'new-api', file, '--dry-run'), /^Found 1 providers, 1 models/);
     writeFileSync(file, 'SQLite format 3\0nonsense');
-    assert.throws(() => importer('import', 'one-api', file), /cannot be read/);
+    await assert.rejects(importer('import', 'one-api', file), /cannot be read/);
   });
 });

@@ -46,7 +46,7 @@ describe('a usage report', () => {
     clock.atMs += DAY_MS;
     await spend(fixture, id, 250_000_001n, { call });
     const report = await service.usage({ by: 'day,model,label' });
-    assert.deepEqual([report.since, report.until], ['2025-12-17T00:00:00.000Z', '2026-01-16T13:00:00.000Z']);
+    assert.deepEqual([report.since, report.until], ['2025-12-18T00:00:00.000Z', '2026-01-16T13:00:00.000Z']);
     assert.deepEqual(
       report.data.map((row) => [row.day, row.model, row.label, row.requests, row.cancelled, row.cost, row.margin]),
       [
@@ -97,15 +97,15 @@ describe('a usage report', () => {
     refused({ since: '99999w' }, /^since is/);
     refused(
       { since: '401d' },
-      /^since is 2024-12-10T.*, and the report ends at 2026-01-15T13.*: a report spans up to 400 days/,
+      /^since is 2024-12-11T.*, and the report ends at 2026-01-15T13.*: a report spans up to 400 days/,
     );
     refused({ since: '2024-12-10' }, /^since is 2024-12-10T00:/);
     refused({ since: '9601h' }, /^since is 2024-12-11T11:/);
     refused(
       { until: '9999-12-31' },
-      /^until is 9999-12-31T00:.*, and the report begins at 2025-12-16T00:.* up to 400 days/,
+      /^until is 9999-12-31T00:.*, and the report begins at 2025-12-17T00:.* up to 400 days/,
     );
-    refused({ since: '93d', by: 'hour' }, /^by has hour, from 2025-10-14T00:.* to 2026-01-15T13:.* up to 92 days$/);
+    refused({ since: '93d', by: 'hour' }, /^by has hour, from 2025-10-15T00:.* to 2026-01-15T13:.* up to 92 days$/);
     refused({ since: '2026-01-15T14:00:00Z' }, /not before the end of the report/);
     refused({ since: '1d', until: '2d' }, /not before the end of the report/);
     refused({ label: 'two\nlines' }, /^label is "two.*lines": must be one line/);
@@ -116,11 +116,11 @@ describe('a usage report', () => {
     refused({ colour: 'red' }, /unknown query parameter "colour": expected one of by, since, until/);
   });
 
-  test('takes as many days as it says, and the part of a day that a length begins with', () => {
+  test('takes as many days as it says, with today among them', () => {
     for (let hour = 0; hour < 24; hour++) {
       const nowMs = Date.UTC(2026, 0, 15, hour, 30);
-      assert.equal(readUsageQuery({ since: '400d' }, nowMs).sinceMs, Date.UTC(2024, 11, 11));
-      assert.equal(readUsageQuery({ since: '92d', by: 'hour' }, nowMs).sinceMs, Date.UTC(2025, 9, 15));
+      assert.equal(readUsageQuery({ since: '400d' }, nowMs).sinceMs, Date.UTC(2024, 11, 12));
+      assert.equal(readUsageQuery({ since: '92d', by: 'hour' }, nowMs).sinceMs, Date.UTC(2025, 9, 16));
     }
     const { sinceMs, untilMs } = readUsageQuery({ since: '2023-01-01', until: '2024-02-05' }, START_MS);
     assert.equal((untilMs - sinceMs) / DAY_MS, 400);
@@ -141,7 +141,7 @@ describe('a usage report', () => {
     );
     const day = readUsageQuery({ since: '2026-01-01', until: '2026-01-02' }, START_MS);
     assert.deepEqual([day.sinceMs, day.untilMs], [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)]);
-    assert.equal(readUsageQuery({ since: '2d' }, START_MS).sinceMs, Date.UTC(2026, 0, 13));
+    assert.equal(readUsageQuery({ since: '2d' }, START_MS).sinceMs, Date.UTC(2026, 0, 14));
   });
 });
 

@@ -16,8 +16,9 @@ test('docs/gateway.schema.json is the schema in use (UPDATE_SCHEMA=1 writes it a
   assert.deepEqual(JSON.parse(readFileSync(published, 'utf8')), JSON.parse(publishedSchema()));
 });
 
-test('docs/run/configuration.md names every key of the file and every setting', () => {
-  const docs = readFileSync(new URL('../../../docs/run/configuration.md', import.meta.url), 'utf8');
+test('docs/run/configuration.md and prices.md name every key of the file and every setting', () => {
+  const read = (page: string): string => readFileSync(new URL(`docs/run/${page}`, root), 'utf8');
+  const docs = read('configuration.md') + read('prices.md');
   const settings = readFileSync(new URL('../../../src/config/settings.ts', import.meta.url), 'utf8');
   const keys = new Set<string>();
   collectKeys(FileSchema, keys);

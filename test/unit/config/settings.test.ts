@@ -11,8 +11,10 @@ describe('settings', () => {
         port: 8080,
         adminHost: '127.0.0.1',
         adminPort: 8081,
+        adminUrl: null,
         adminHosts: [],
         adminTls: null,
+        adminSelfSigned: false,
         adminProxy: false,
         metricsToken: null,
         oidc: null,
@@ -49,6 +51,8 @@ describe('settings', () => {
       GATEWAY_ADMIN_TLS_CERT: '/etc/admin.pem',
       GATEWAY_ADMIN_TLS_KEY: '/etc/admin.key',
       GATEWAY_ADMIN_PROXY: 'on',
+      GATEWAY_ADMIN_TLS: 'self-signed',
+      GATEWAY_ADMIN_URL: 'https://Operators.example.com/',
       GATEWAY_METRICS_TOKEN: 'm'.repeat(32),
       GATEWAY_OIDC_ISSUER: 'https://id.example.com/realm',
       GATEWAY_OIDC_CLIENT_ID: 'gateway',
@@ -83,8 +87,10 @@ describe('settings', () => {
         port: 0,
         adminHost: 'Admin.internal',
         adminPort: 0,
-        adminHosts: ['console.example.com', 'gateway-0', 'admin.internal'],
+        adminUrl: 'https://operators.example.com',
+        adminHosts: ['console.example.com', 'gateway-0', 'admin.internal', 'operators.example.com'],
         adminTls: { cert: '/etc/admin.pem', key: '/etc/admin.key' },
+        adminSelfSigned: false,
         adminProxy: true,
         metricsToken: 'm'.repeat(32),
         oidc: {
@@ -124,6 +130,16 @@ describe('settings', () => {
     assert.equal(settings.port, 8080);
     assert.equal(settings.configFileNamed, false);
     assert.equal(settings.databaseUrl, null);
+  });
+
+  test("the operator's listener makes a certificate only where it is given none and no proxy is in front", () => {
+    const wanted = { GATEWAY_ADMIN_TLS: 'self-signed', GATEWAY_DATA: '/data' };
+    const file = '/data/admin-tls.pem';
+    assert.deepEqual(readSettings(wanted).adminTls, { cert: file, key: file });
+    const behindProxy = readSettings({ ...wanted, GATEWAY_ADMIN_PROXY: 'on' });
+    assert.deepEqual([behindProxy.adminTls, behindProxy.adminSelfSigned], [null, false]);
+    const own = readSettings({ ...wanted, GATEWAY_ADMIN_TLS_CERT: 'c.pem', GATEWAY_ADMIN_TLS_KEY: 'k.pem' });
+    assert.deepEqual([own.adminTls, own.adminSelfSigned], [{ cert: 'c.pem', key: 'k.pem' }, false]);
   });
 
   const wrong: readonly (readonly [Record<string, string>, string])[] = [
@@ -189,6 +205,11 @@ describe('settings', () => {
         `GATEWAY_PUBLIC_URL is "${url}": must be an http or https address without credentials and query, e.g. https://gateway.example.com`,
       ],
     ),
+    [{ GATEWAY_ADMIN_TLS: 'on' }, 'GATEWAY_ADMIN_TLS is "on": expected one of off, self-signed'],
+    [
+      { GATEWAY_ADMIN_URL: 'https://example.com/console' },
+      'GATEWAY_ADMIN_URL is "https://example.com/console": must be an http or https address without a path, e.g. https://console.example.com',
+    ],
     ...['10.0.0.0/99', 'proxy.internal', '10.0.0.1,'].map((text): [Record<string, string>, string] => [
       { GATEWAY_TRUSTED_PROXIES: text },
       `GATEWAY_TRUSTED_PROXIES has "${text.split(',')[1] ?? text}": must be IP addresses, ranges such as 10.0.0.0/8, loopback or private, separated by commas`,

@@ -1,8 +1,8 @@
-/** Create and edit an account, move it, add credit. */
+/** Create and edit an account, move it. */
 import { SimpleGrid, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { type Account, NO_PARENT, useAccount } from '../../api/accounts.ts';
+import { type Account, useAccount } from '../../api/accounts.ts';
 import { ApiError, call, type Schemas } from '../../api/client.ts';
 import { useSession } from '../../api/session.tsx';
 import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
@@ -10,9 +10,10 @@ import { FormDialog } from '../../ui/form-dialog.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { PeriodSelect } from '../../ui/period-select.tsx';
 import { toast } from '../../ui/toast.tsx';
+import { LIMIT_NAMES, LimitFields, type Limits, limitSettings, limitsOf, NO_LIMITS } from '../keys/limit-fields.tsx';
 import { AccountSelect } from './account-select.tsx';
 
-interface Draft {
+interface Draft extends Limits {
   readonly name: string;
   readonly parent: string | null;
   readonly external_id: string;
@@ -20,10 +21,10 @@ interface Draft {
   readonly credit_period: string;
   readonly token_cap: string;
   readonly token_period: string;
-  readonly rpm_limit: string;
 }
 
 const NEW: Draft = {
+  ...NO_LIMITS,
   name: '',
   parent: null,
   external_id: '',
@@ -31,7 +32,6 @@ const NEW: Draft = {
   credit_period: 'month',
   token_cap: '',
   token_period: 'month',
-  rpm_limit: '',
 };
 
 const NAMES = {
@@ -41,8 +41,11 @@ const NAMES = {
   credit_period: 'Its period',
   token_cap: 'Cap in tokens',
   token_period: 'Its period',
-  rpm_limit: 'Requests per minute',
+  ...LIMIT_NAMES,
 };
+
+/** What an account has anyway. */
+const NOT_GIVEN: readonly (string | null)[] = [null, '', 'none', 'all', 'any'];
 
 function draftOf(account: Account): Draft {
   return {
@@ -53,7 +56,7 @@ function draftOf(account: Account): Draft {
     credit_period: account.credit_cap?.period ?? 'month',
     token_cap: account.token_cap === null ? '' : String(account.token_cap.amount),
     token_period: account.token_cap?.period ?? 'month',
-    rpm_limit: account.rpm_limit === null ? '' : String(account.rpm_limit),
+    ...limitsOf(account),
   };
 }
 
@@ -63,14 +66,16 @@ function settingsOf(draft: Draft) {
     external_id: draft.external_id.trim(),
     credit_cap: draft.credit_cap.trim() === '' ? null : `${draft.credit_cap.trim()}/${draft.credit_period}`,
     token_cap: draft.token_cap.trim() === '' ? null : `${draft.token_cap.trim()}/${draft.token_period}`,
-    rpm_limit: draft.rpm_limit.trim() === '' ? null : draft.rpm_limit.trim(),
+    ...limitSettings(draft),
   };
 }
 
 /** Only what was changed: a colleague's edit of another field stays. */
 function changesOf(before: Draft, after: Draft): Schemas['AccountChange'] {
   const old = settingsOf(before) as Record<string, unknown>;
-  return Object.fromEntries(Object.entries(settingsOf(after)).filter(([name, value]) => value !== old[name]));
+  return Object.fromEntries(
+    Object.entries(settingsOf(after)).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name])),
+  );
 }
 
 export function CreateAccount({ below, close }: { below: string | null; close: () => void }) {
@@ -79,7 +84,7 @@ export function CreateAccount({ below, close }: { below: string | null; close: (
   const create = useMutation({
     mutationFn: () => {
       const { name, ...settings } = settingsOf(draft);
-      const given = Object.entries(settings).filter(([, value]) => value !== null && value !== '');
+      const given = Object.entries(settings).filter(([, value]) => !NOT_GIVEN.includes(value as string | null));
       const body = { name, ...(draft.parent !== null && { parent: draft.parent }), ...Object.fromEntries(given) };
       return call('post', '/admin/v1/accounts', { body });
     },
@@ -157,8 +162,8 @@ function fieldError(error: Error | null, name: string): string | undefined {
 
 function Fields({ draft, set, error }: { draft: Draft; set: (draft: Draft) => void; error: Error | null }) {
   const { mayOperate } = useSession();
-  const text = (name: keyof Draft) => ({
-    value: draft[name] ?? '',
+  const text = (name: 'name' | 'credit_cap' | 'token_cap' | 'external_id') => ({
+    value: draft[name],
     error: fieldError(error, name),
     onChange: (event: React.ChangeEvent<HTMLInputElement>) => set({ ...draft, [name]: event.currentTarget.value }),
   });
@@ -193,9 +198,9 @@ function Fields({ draft, set, error }: { draft: Draft; set: (draft: Draft) => vo
           value={draft.token_period}
           onChange={(token_period) => set({ ...draft, token_period })}
         />
-        <TextInput label="Requests per minute" placeholder="no limit" inputMode="numeric" {...text('rpm_limit')} />
-        {mayOperate && <TextInput label="Your id" placeholder="none" {...text('external_id')} />}
       </SimpleGrid>
+      <LimitFields limits={draft} set={(part) => set({ ...draft, ...part })} at={(field) => fieldError(error, field)} />
+      {mayOperate && <TextInput label="Your id" placeholder="none" {...text('external_id')} />}
       {!shown && <Failure error={error} />}
     </>
   );
@@ -225,55 +230,6 @@ export function MoveAccount({ of: account, close }: { of: Account; close: () => 
         onChange={setParent}
       />
       <Failure error={move.error} />
-    </FormDialog>
-  );
-}
-
-/** Without `of`, the customer is chosen. */
-export function AddCredit({ of = null, close }: { of?: Account | null; close: () => void }) {
-  const [id, setId] = useState<string | null>(of?.id ?? null);
-  const [amount, setAmount] = useState('10');
-  // Sent again after a lost answer, it is still one purchase.
-  const [entryId] = useState(() => `credit_${crypto.randomUUID().replaceAll('-', '').slice(0, 20)}`);
-  const add = useMutation({
-    mutationFn: () =>
-      call('post', '/admin/v1/accounts/{id}/credit', {
-        path: { id: id ?? '' },
-        body: { amount: amount.trim(), entry_id: entryId },
-      }),
-    onSuccess: () => {
-      toast('The credit was added');
-      close();
-    },
-  });
-  return (
-    <FormDialog
-      title={`Add credit to ${of?.name ?? 'a customer'}`}
-      verb="Add credit"
-      close={close}
-      busy={add.isPending}
-      submit={add.mutate}
-    >
-      {of === null && (
-        <AccountSelect
-          label="Customer"
-          placeholder="Name or id"
-          allowDeselect={false}
-          filters={{ parent: NO_PARENT }}
-          value={id}
-          onChange={setId}
-        />
-      )}
-      <TextInput
-        label="Amount"
-        inputMode="decimal"
-        data-autofocus
-        rightSection={<span className="muted">credits</span>}
-        rightSectionWidth={64}
-        value={amount}
-        onChange={(event) => setAmount(event.currentTarget.value)}
-      />
-      <Failure error={add.error} />
     </FormDialog>
   );
 }

@@ -16,13 +16,17 @@ import { Statement } from '../../ui/statement.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
-import { amountText, KeyStatus, keyName } from '../keys/key-format.tsx';
-import { AddCredit, CreateAccount, EditAccount, MoveAccount } from './account-form.tsx';
+import { amountText, KeyStatus, keyName, limitsText } from '../keys/key-format.tsx';
+import { AddCredit, Correct, type Payer } from '../money/money-dialogs.tsx';
+import { Promotions } from '../money/promotions.tsx';
+import { CloseAccount, EraseAccount, SuspendAccount } from './account-dialogs.tsx';
+import { CreateAccount, EditAccount, MoveAccount } from './account-form.tsx';
 import { AccountStatus, capText } from './account-format.tsx';
 import { AccountLink } from './account-link.tsx';
+import { Webhook } from './webhook.tsx';
 
 const BACK = { href: '/accounts', label: 'Accounts' };
-type Dialog = 'edit' | 'move' | 'credit' | 'create' | null;
+type Dialog = 'edit' | 'move' | 'credit' | 'correct' | 'create' | 'suspend' | 'close' | 'erase' | null;
 
 export function AccountPage({ id }: { id: string }) {
   const { data: account, error, isPending, refetch } = useAccount(id);
@@ -53,7 +57,10 @@ export function AccountPage({ id }: { id: string }) {
         items={[
           ['Status', <AccountStatus key="status" of={account} />],
           ['Cap', capText(account) ?? 'none'],
-          ['Rate limit', account.rpm_limit === null ? 'none' : `${count(account.rpm_limit)} requests per minute`],
+          ['Rate limit', limitsText(account)],
+          account.output_limit !== null && ['Maximum output', `${count(account.output_limit)} tokens`],
+          account.models !== null && ['Models', account.models.join(', ')],
+          account.addresses !== null && ['Client addresses', account.addresses.join(', ')],
           account.parent !== null && ['Below', <AccountLink key="parent" id={account.parent} />],
           !isRoot && ['Paid by', <AccountLink key="root" id={account.root} />],
           account.external_id !== null && ['Your id', account.external_id],
@@ -98,13 +105,23 @@ export function AccountPage({ id }: { id: string }) {
           />
         </Section>
       )}
+      {account.promotional !== undefined && <Promotions of="accounts" id={id} />}
+      <Webhook account={id} mayWrite={mayWrite && account.status !== 'closed'} />
       <Statement of="accounts" id={id} />
       {dialog === 'edit' && <EditAccount of={account} close={close} />}
       {dialog === 'move' && <MoveAccount of={account} close={close} />}
-      {dialog === 'credit' && <AddCredit of={account} close={close} />}
+      {dialog === 'credit' && <AddCredit to={payerOf(account)} close={close} />}
+      {dialog === 'correct' && <Correct of={payerOf(account)} close={close} />}
+      {dialog === 'suspend' && <SuspendAccount of={account} close={close} />}
+      {dialog === 'close' && <CloseAccount of={account} close={close} />}
+      {dialog === 'erase' && <EraseAccount of={account} close={close} />}
       {dialog === 'create' && <CreateAccount below={id} close={close} />}
     </Page>
   );
+}
+
+function payerOf({ id, name }: Account): Payer {
+  return { kind: 'accounts', id, name };
 }
 
 function keyHref(key: Key): string {
@@ -160,14 +177,13 @@ function Spent({ of: account }: { of: Account }) {
 
 function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) => void }) {
   const [, navigate] = useLocation();
-  const { mayOperate, session } = useSession();
+  const { may, mayOperate, session } = useSession();
   // Only an operator can change the account that an account-admin administers.
   const isOwn = session?.operator.account_id === account.id;
-  const status = useMutation({
-    mutationFn: (next: 'active' | 'suspended') =>
-      call('patch', '/admin/v1/accounts/{id}', { path: { id: account.id }, body: { status: next } }),
-    onSuccess: ({ status: now }) =>
-      toast(now === 'active' ? 'The account works again' : 'The account and everything below it is suspended'),
+  const resume = useMutation({
+    mutationFn: () =>
+      call('patch', '/admin/v1/accounts/{id}', { path: { id: account.id }, body: { status: 'active' } }),
+    onSuccess: () => toast('The account works again'),
     onError: (error) => toast(error.message),
   });
   const suspended = account.status === 'suspended';
@@ -184,10 +200,10 @@ function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) =>
           </Button>
           <Button
             variant="default"
-            loading={status.isPending}
-            onClick={() => status.mutate(suspended ? 'active' : 'suspended')}
+            loading={resume.isPending}
+            onClick={() => (suspended ? resume.mutate() : open('suspend'))}
           >
-            {suspended ? 'Resume' : 'Suspend'}
+            {suspended ? 'Resume' : 'Suspend…'}
           </Button>
         </>
       )}
@@ -200,6 +216,19 @@ function Actions({ of: account, open }: { of: Account; open: (dialog: Dialog) =>
         <Menu.Dropdown>
           <Menu.Item onClick={() => open('create')}>Create an account below it…</Menu.Item>
           {account.parent !== null && <Menu.Item onClick={() => open('move')}>Move it…</Menu.Item>}
+          {mayOperate && account.parent === null && (
+            <Menu.Item onClick={() => open('correct')}>Correct its balance…</Menu.Item>
+          )}
+          {!isOwn && (
+            <Menu.Item color="red" onClick={() => open('close')}>
+              Close the account…
+            </Menu.Item>
+          )}
+          {may('post /admin/v1/accounts/{id}/erase') && (
+            <Menu.Item color="red" onClick={() => open('erase')}>
+              Erase its data…
+            </Menu.Item>
+          )}
         </Menu.Dropdown>
       </Menu>
     </>

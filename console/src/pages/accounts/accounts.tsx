@@ -19,7 +19,8 @@ import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
-import { AddCredit, CreateAccount } from './account-form.tsx';
+import { AddCredit } from '../money/money-dialogs.tsx';
+import { CreateAccount } from './account-form.tsx';
 import { AccountStatus, capText } from './account-format.tsx';
 import css from './accounts.module.css';
 

@@ -1,8 +1,9 @@
 /** A key as its form has it: texts as they are typed, and what they mean to the API. Pure. */
 import type { Schemas } from '../../api/client.ts';
 import type { Key } from '../../api/queries.ts';
+import { LIMIT_NAMES, type Limits, limitOf, limitSettings, limitsOf, NO_LIMITS } from './limit-fields.tsx';
 
-export interface Draft {
+export interface Draft extends Limits {
   readonly label: string;
   readonly mode: Key['mode'];
   readonly credit: string;
@@ -10,17 +11,13 @@ export interface Draft {
   readonly period: string;
   readonly account: string | null;
   readonly cap: string;
-  readonly rpm_limit: string;
-  readonly tpm_limit: string;
-  readonly parallel_limit: string;
-  readonly output_limit: string;
-  readonly addresses: readonly string[];
-  readonly models: readonly string[];
   readonly provider_scope: string;
   readonly expires_at: string;
+  readonly capture_days: string;
 }
 
 export const NEW: Draft = {
+  ...NO_LIMITS,
   label: '',
   mode: 'credit',
   credit: '5',
@@ -28,14 +25,9 @@ export const NEW: Draft = {
   period: 'month',
   account: null,
   cap: '',
-  rpm_limit: '',
-  tpm_limit: '',
-  parallel_limit: '',
-  output_limit: '',
-  addresses: [],
-  models: [],
   provider_scope: 'all',
   expires_at: '',
+  capture_days: '',
 };
 
 export function draftOf(key: Key): Draft {
@@ -47,36 +39,20 @@ export function draftOf(key: Key): Draft {
     period: key.mode === 'token_budget' ? key.period : (key.cap?.period ?? 'month'),
     account: key.account ?? null,
     cap: key.mode === 'credit' && key.cap !== undefined ? String(key.cap.amount) : '',
-    rpm_limit: numberText(key.rpm_limit),
-    tpm_limit: numberText(key.tpm_limit),
-    parallel_limit: numberText(key.parallel_limit),
-    output_limit: numberText(key.output_limit),
-    addresses: key.addresses ?? [],
-    models: key.models ?? [],
+    ...limitsOf(key),
     provider_scope: key.provider_scope,
     expires_at: key.expires_at === null ? '' : key.expires_at.slice(0, 10),
+    capture_days: key.capture_days === null ? '' : String(key.capture_days),
   };
-}
-
-function numberText(value: number | null): string {
-  return value === null ? '' : String(value);
-}
-
-function limitOf(text: string): string {
-  return text.trim() === '' ? 'none' : text.trim();
 }
 
 export function settingsOf(draft: Draft) {
   return {
     label: draft.label.trim(),
     provider_scope: draft.provider_scope.trim() === '' ? 'all' : draft.provider_scope.trim(),
-    models: draft.models.length === 0 ? ('all' as const) : [...draft.models],
-    rpm_limit: limitOf(draft.rpm_limit),
-    tpm_limit: limitOf(draft.tpm_limit),
-    parallel_limit: limitOf(draft.parallel_limit),
-    output_limit: limitOf(draft.output_limit),
-    addresses: draft.addresses.length === 0 ? ('any' as const) : [...draft.addresses],
+    ...limitSettings(draft),
     expires_at: draft.expires_at === '' ? 'never' : draft.expires_at,
+    capture_days: draft.capture_days.trim() === '' ? ('off' as const) : draft.capture_days.trim(),
     ...(draft.mode === 'token_budget' && {
       budget: draft.budget.trim() === '' ? ('unlimited' as const) : draft.budget.trim(),
       period: draft.period as Schemas['NewKey']['period'],
@@ -91,9 +67,10 @@ export function settingsOf(draft: Draft) {
 
 /** Without what is so anyway: not every role may say it. */
 export function givenSettingsOf(draft: Draft) {
-  const { provider_scope, addresses, ...rest } = settingsOf(draft);
+  const { provider_scope, addresses, capture_days, ...rest } = settingsOf(draft);
   return {
     ...rest,
+    ...(capture_days !== 'off' && { capture_days }),
     ...(provider_scope !== 'all' && { provider_scope }),
     ...(addresses !== 'any' && { addresses }),
   };
@@ -114,12 +91,8 @@ export const FIELD_NAMES = {
   budget: 'Tokens',
   period: 'Period',
   cap: 'Cap',
-  rpm_limit: 'Requests per minute',
-  tpm_limit: 'Tokens per minute',
-  parallel_limit: 'Parallel requests',
-  output_limit: 'Maximum output',
+  ...LIMIT_NAMES,
   expires_at: 'Expires',
-  models: 'Models',
-  addresses: 'Client addresses',
   provider_scope: 'Provider',
+  capture_days: 'Keep content for',
 };

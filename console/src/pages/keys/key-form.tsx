@@ -1,10 +1,9 @@
 /** Create and edit: one form. Limits are folded away; what the gateway refuses is shown at its field. */
-import { Anchor, Collapse, Modal, SegmentedControl, SimpleGrid, Stack, TagsInput, TextInput } from '@mantine/core';
+import { Anchor, Collapse, Modal, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { useHasAccounts } from '../../api/accounts.ts';
 import { ApiError, call } from '../../api/client.ts';
-import { useModelNames } from '../../api/models.ts';
 import { type CreatedKey, type Key, useKey } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
 import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
@@ -15,6 +14,7 @@ import { toast } from '../../ui/toast.tsx';
 import { AccountSelect } from '../accounts/account-select.tsx';
 import { changesOf, type Draft, draftOf, FIELD_NAMES, givenSettingsOf, NEW } from './key-draft.ts';
 import { keyName } from './key-format.tsx';
+import { LimitFields } from './limit-fields.tsx';
 
 export function CreateKey({
   close,
@@ -95,7 +95,7 @@ export function EditKey({ of: key, close }: { of: Key; close: () => void }) {
 
 const LIMITS: readonly string[] = [
   ...['rpm_limit', 'tpm_limit', 'parallel_limit', 'output_limit'],
-  ...['models', 'addresses', 'provider_scope', 'expires_at'],
+  ...['models', 'addresses', 'provider_scope', 'expires_at', 'capture_days'],
 ];
 
 function KeyForm({
@@ -121,7 +121,6 @@ function KeyForm({
 }) {
   const [draft, setDraft] = useState(initial);
   const [limits, setLimits] = useState(!isNew);
-  const models = useModelNames();
   const hasAccounts = useHasAccounts();
   const { mayOperate } = useSession();
   const set = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
@@ -225,41 +224,7 @@ function KeyForm({
           )}
           <Collapse expanded={limits || inLimits}>
             <Stack gap="md">
-              <SimpleGrid cols={2} spacing="sm">
-                <TextInput
-                  label="Requests per minute"
-                  placeholder="no limit"
-                  inputMode="numeric"
-                  value={draft.rpm_limit}
-                  error={at('rpm_limit')}
-                  onChange={(event) => set({ rpm_limit: event.currentTarget.value })}
-                />
-                <TextInput
-                  label="Tokens per minute"
-                  placeholder="no limit"
-                  inputMode="numeric"
-                  value={draft.tpm_limit}
-                  error={at('tpm_limit')}
-                  onChange={(event) => set({ tpm_limit: event.currentTarget.value })}
-                />
-                <TextInput
-                  label="Parallel requests"
-                  placeholder="no limit"
-                  inputMode="numeric"
-                  value={draft.parallel_limit}
-                  error={at('parallel_limit')}
-                  onChange={(event) => set({ parallel_limit: event.currentTarget.value })}
-                />
-                <TextInput
-                  label="Maximum output"
-                  placeholder="the model’s own"
-                  inputMode="numeric"
-                  rightSection={<span className="muted">tokens</span>}
-                  rightSectionWidth={60}
-                  value={draft.output_limit}
-                  error={at('output_limit')}
-                  onChange={(event) => set({ output_limit: event.currentTarget.value })}
-                />
+              <LimitFields limits={draft} set={set} at={at}>
                 <TextInput
                   label="Expires"
                   type="date"
@@ -267,23 +232,19 @@ function KeyForm({
                   error={at('expires_at')}
                   onChange={(event) => set({ expires_at: event.currentTarget.value })}
                 />
-              </SimpleGrid>
-              <TagsInput
-                label="Models"
-                description="Ids, or patterns such as openai/*."
-                placeholder={draft.models.length === 0 ? 'all models' : ''}
-                data={[...models]}
-                value={[...draft.models]}
-                error={at('models')}
-                onChange={(chosen) => set({ models: chosen })}
-              />
-              <TagsInput
-                label="Client addresses"
-                placeholder={draft.addresses.length === 0 ? 'from anywhere' : '10.0.0.0/8'}
-                value={[...draft.addresses]}
-                error={at('addresses')}
-                onChange={(chosen) => set({ addresses: chosen })}
-              />
+                {mayOperate && (
+                  <TextInput
+                    label="Keep content for"
+                    placeholder="not kept"
+                    inputMode="numeric"
+                    rightSection={<span className="muted">days</span>}
+                    rightSectionWidth={52}
+                    value={draft.capture_days}
+                    error={at('capture_days')}
+                    onChange={(event) => set({ capture_days: event.currentTarget.value })}
+                  />
+                )}
+              </LimitFields>
               {mayOperate && (
                 <TextInput
                   label="Provider"

@@ -1,6 +1,6 @@
 /** What is said about a key wherever it is shown. */
 import type { Key } from '../../api/queries.ts';
-import { exactCredits, nanosOf, plural, shortCredits } from '../../ui/format.ts';
+import { count, exactCredits, nanosOf, plural, shortCredits } from '../../ui/format.ts';
 import { Credits, Dot, Tokens, type Tone } from '../../ui/values.tsx';
 
 const TONES: Readonly<Record<Key['status'], Tone>> = {
@@ -59,4 +59,16 @@ export const PERIODS: Readonly<Record<string, string>> = {
 
 export function limitText(key: Key): string | null {
   return key.rpm_limit === null ? null : `${plural(key.rpm_limit, 'request')} per minute`;
+}
+
+type Rates = Pick<Key, 'rpm_limit' | 'tpm_limit' | 'parallel_limit'>;
+
+/** Of a key or an account. */
+export function limitsText({ rpm_limit: requests, tpm_limit: tokens, parallel_limit: parallel }: Rates): string {
+  const limits = [
+    requests !== null && `${count(requests)} requests per minute`,
+    tokens !== null && `${count(tokens)} tokens per minute`,
+    parallel !== null && `${count(parallel)} parallel requests`,
+  ].filter((limit) => limit !== false);
+  return limits.length === 0 ? 'none' : limits.join(', ');
 }

@@ -15,15 +15,17 @@ import { Statement } from '../../ui/statement.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Id, Time } from '../../ui/values.tsx';
 import { AccountLink } from '../accounts/account-link.tsx';
-import { AddCredit, PutUnder, Revoke, Rotate } from './key-dialogs.tsx';
+import { AddCredit, Correct, type Payer } from '../money/money-dialogs.tsx';
+import { Promotions } from '../money/promotions.tsx';
+import { PutUnder, Revoke, Rotate, Stop } from './key-dialogs.tsx';
 import { EditKey } from './key-form.tsx';
-import { amountText, balanceOf, KeyStatus, keyName, PERIODS } from './key-format.tsx';
+import { amountText, balanceOf, KeyStatus, keyName, limitsText, PERIODS } from './key-format.tsx';
 import css from './keys.module.css';
 import { NewSecret } from './secret.tsx';
 import { Snippets } from './snippets.tsx';
 
 const BACK = { href: '/keys', label: 'Keys' };
-type Dialog = 'edit' | 'credit' | 'revoke' | 'rotate' | 'account' | null;
+type Dialog = 'edit' | 'credit' | 'correct' | 'stop' | 'revoke' | 'rotate' | 'account' | null;
 
 export function KeyPage({ id }: { id: string }) {
   const { data: key, error, isPending, refetch } = useKey(id);
@@ -71,12 +73,14 @@ export function KeyPage({ id }: { id: string }) {
           ['Models', key.models === null ? 'all' : key.models.join(', ')],
           key.addresses !== null && ['Client addresses', key.addresses.join(', ')],
           may('get /admin/v1/providers') && ['Provider', key.provider_scope],
+          key.capture_days !== null && ['Content', `kept for ${plural(key.capture_days, 'day')}`],
           ['Expires', key.expires_at === null ? 'never' : <Time key="expires" at={key.expires_at} />],
           ['Created', <Time key="created" at={key.created_at} />],
           ['Id', <Id key="id" value={key.id} />],
         ]}
       />
       <Secrets of={key} mayWrite={mayWrite && !ended} rotate={() => setDialog('rotate')} />
+      {key.mode === 'credit' && key.promotional !== undefined && <Promotions of="keys" id={key.id} />}
       {key.mode === 'credit' && <Statement of="keys" id={key.id} />}
       <Section title="Use it" note="Replace the prefix with the whole secret.">
         <Snippets
@@ -87,7 +91,9 @@ export function KeyPage({ id }: { id: string }) {
         />
       </Section>
       {dialog === 'edit' && <EditKey of={key} close={close} />}
-      {dialog === 'credit' && <AddCredit of={key} close={close} />}
+      {dialog === 'credit' && <AddCredit to={payerOf(key)} close={close} />}
+      {dialog === 'correct' && <Correct of={payerOf(key)} close={close} />}
+      {dialog === 'stop' && <Stop of={key} close={close} />}
       {dialog === 'account' && <PutUnder of={key} close={close} />}
       {dialog === 'revoke' && <Revoke of={key} close={close} />}
       {dialog === 'rotate' && (
@@ -103,6 +109,10 @@ export function KeyPage({ id }: { id: string }) {
       {created !== null && <NewSecret created={created} close={() => setCreated(null)} />}
     </Page>
   );
+}
+
+function payerOf(key: Key): Payer {
+  return { kind: 'keys', id: key.id, name: keyName(key) };
 }
 
 function Answer({ of: key }: { of: Key }) {
@@ -138,29 +148,19 @@ function Spent({ of: key }: { of: Key }) {
   return <Meter all={all} used={used} held={key.reserved} texts={texts} />;
 }
 
-function limitsText({ rpm_limit: requests, tpm_limit: tokens, parallel_limit: parallel }: Key): string {
-  const limits = [
-    requests !== null && `${count(requests)} requests per minute`,
-    tokens !== null && `${count(tokens)} tokens per minute`,
-    parallel !== null && `${count(parallel)} parallel requests`,
-  ].filter((limit) => limit !== false);
-  return limits.length === 0 ? 'none' : limits.join(', ');
-}
-
 function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void }) {
   const { mayOperate } = useSession();
   const status = useMutation({
-    mutationFn: (next: 'active' | 'suspended') =>
+    mutationFn: (next: 'active' | 'suspended' | 'disabled') =>
       call('patch', '/admin/v1/keys/{id}', { path: { id: key.id }, body: { status: next } }),
-    onSuccess: ({ status: now }) => toast(now === 'active' ? 'The key works again' : 'The key is suspended'),
+    onSuccess: ({ status: now }) => toast(now === 'active' ? 'The key works again' : `The key is ${now}`),
     onError: (error) => toast(error.message),
   });
   const suspended = key.status === 'suspended' || key.status === 'disabled';
+  const paysItself = key.mode === 'credit' && key.account === undefined;
   return (
     <>
-      {mayOperate && key.mode === 'credit' && key.account === undefined && (
-        <Button onClick={() => open('credit')}>Add credit</Button>
-      )}
+      {mayOperate && paysItself && <Button onClick={() => open('credit')}>Add credit</Button>}
       <Button variant="default" data-key="e" onClick={() => open('edit')}>
         Edit
       </Button>
@@ -180,6 +180,11 @@ function Actions({ of: key, open }: { of: Key; open: (dialog: Dialog) => void })
         <Menu.Dropdown>
           <Menu.Item onClick={() => open('rotate')}>Rotate the secret…</Menu.Item>
           <Menu.Item onClick={() => open('account')}>Move it to an account…</Menu.Item>
+          {mayOperate && paysItself && <Menu.Item onClick={() => open('correct')}>Correct its balance…</Menu.Item>}
+          {key.status === 'active' && (
+            <Menu.Item onClick={() => status.mutate('disabled')}>Disable it: clients get a 403</Menu.Item>
+          )}
+          <Menu.Item onClick={() => open('stop')}>Stop its running requests…</Menu.Item>
           <Menu.Item color="red" onClick={() => open('revoke')}>
             Revoke the key…
           </Menu.Item>

@@ -11,6 +11,7 @@ import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time, Tokens } from '../../ui/values.tsx';
+import { ImportKeys } from './import-keys.tsx';
 import { CreateKey } from './key-form.tsx';
 import { Amount, balanceOf, KeyStatus, keyName, limitText } from './key-format.tsx';
 import css from './keys.module.css';
@@ -111,7 +112,8 @@ function Left({ of }: { of: Key }) {
 }
 
 export function KeysPage() {
-  const { mayWrite } = useSession();
+  const { may, mayWrite } = useSession();
+  const [importing, setImporting] = useState(false);
   const { filters, set } = useFilters(['q', 'status', 'create', 'account'] as const);
   const wanted: KeyFilters = searchOf(filters, STATUSES);
   const filtered = Object.keys(wanted).length > 0;
@@ -125,7 +127,20 @@ export function KeysPage() {
     </Button>
   );
   return (
-    <Page title="Keys" answer={keys && !filtered && <Answer keys={keys} all={all} />} actions={create}>
+    <Page
+      title="Keys"
+      answer={keys && !filtered && <Answer keys={keys} all={all} />}
+      actions={
+        <>
+          {may('post /admin/v1/keys/import') && (
+            <Button variant="default" onClick={() => setImporting(true)}>
+              Import
+            </Button>
+          )}
+          {create}
+        </>
+      }
+    >
       <Failure error={error} retry={() => void refetch()} />
       {isPending && <Loading rows={8} />}
       {keys?.length === 0 && !filtered && (
@@ -161,6 +176,7 @@ export function KeysPage() {
           }}
         />
       )}
+      {importing && <ImportKeys close={() => setImporting(false)} />}
       {created !== null && (
         <NewSecret
           created={created}

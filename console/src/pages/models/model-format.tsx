@@ -44,12 +44,14 @@ export function Limit({ of }: { of: Model['context_window'] }) {
 
 export function restText({ cooling_ms: cooling, credentials_cooling: resting, targets }: Provider): string | null {
   const open = targets.filter(({ circuit }) => circuit !== 'closed').length;
+  const keys = Math.max(0, ...targets.map(({ keys_with_open_circuit }) => keys_with_open_circuit));
   const cool = targets.filter(({ cooling_ms }) => cooling_ms > 0).length;
   const reasons = [
     cooling > 0 && `every credential cools down for ${milliseconds(cooling)}`,
     cooling === 0 && resting > 0 && `${plural(resting, 'credential')} rest`,
     open > 0 && `the circuit of ${plural(open, 'target')} is open`,
     cool > 0 && `${plural(cool, 'target')} cool down`,
+    keys > 0 && `a target is left alone for ${plural(keys, 'key')}, whose requests it failed`,
   ].filter((reason) => reason !== false);
   return reasons.length === 0 ? null : reasons.join('; ');
 }

@@ -1,10 +1,15 @@
 /** Models and providers: what is offered at which price, and how those do that serve it. */
+import { Button } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
 import { Link } from 'wouter';
+import { call } from '../../api/client.ts';
 import { type Model, type Provider, useModels, useProviders } from '../../api/models.ts';
+import { useSession } from '../../api/session.tsx';
 import { count, plural } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
 import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
+import { toast } from '../../ui/toast.tsx';
 import { Dot } from '../../ui/values.tsx';
 import { Health, Limit, marginText, priceText, restText } from './model-format.tsx';
 import { modelHref } from './model-href.ts';
@@ -82,9 +87,27 @@ const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
 export function ModelsPage() {
   const models = useModels();
   const providers = useProviders();
+  const { mayOperate } = useSession();
+  const refresh = useMutation({
+    mutationFn: () => call('post', '/admin/v1/model-lists', {}),
+    onSuccess: ({ asked, failed }) => {
+      const lists = `${plural(asked.length, 'provider')} gave a list of models`;
+      toast(failed.length === 0 ? lists : `${lists}; ${failed.map(({ provider }) => provider).join(', ')} did not`);
+    },
+  });
   return (
-    <Page title="Models" answer={<Answer models={models.data} providers={providers.data} />}>
-      <Failure error={models.error ?? providers.error} retry={() => void models.refetch()} />
+    <Page
+      title="Models"
+      answer={<Answer models={models.data} providers={providers.data} />}
+      actions={
+        mayOperate && (
+          <Button variant="default" loading={refresh.isPending} onClick={() => refresh.mutate()}>
+            Ask providers again
+          </Button>
+        )
+      }
+    >
+      <Failure error={models.error ?? providers.error ?? refresh.error} retry={() => void models.refetch()} />
       {models.isPending && <Loading />}
       {models.data?.length === 0 && (
         <Empty title="No models yet">
@@ -126,7 +149,9 @@ function Answer({
         <Dot tone="ok">all of them answer</Dot>
       ) : (
         <Dot tone={ill.some(({ health }) => health === 'down') ? 'bad' : 'warn'}>
-          {ill.map(({ name, health }) => `${name} is ${health}`).join(', ')}
+          {ill
+            .map((provider) => `${provider.name} is ${provider.health} (${restText(provider) ?? 'it just was'})`)
+            .join(', ')}
         </Dot>
       )}
     </>

@@ -1,6 +1,6 @@
 /** Stacked bars over time. At most five series and the rest; a bar leads to the requests behind it. */
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { shortCount } from '../../ui/format.ts';
+import { tick } from '../../ui/format.ts';
 import css from './overview.module.css';
 
 export interface Series {
@@ -45,9 +45,7 @@ export function Chart({ label, points, series, format, time, open }: ChartProps)
           />
           <YAxis
             width={52}
-            tickFormatter={(value: number) =>
-              value >= 10 || value === 0 ? shortCount(value) : String(Number(value.toPrecision(2)))
-            }
+            tickFormatter={tick}
             tickLine={false}
             axisLine={false}
             tick={{ fill: 'var(--text-2)', fontSize: 12 }}

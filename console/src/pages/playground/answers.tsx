@@ -5,7 +5,7 @@ import { call } from '../../api/client.ts';
 import { milliseconds } from '../../ui/format.ts';
 import { Failure } from '../../ui/page.tsx';
 import { Dot } from '../../ui/values.tsx';
-import { amountOf, tokensOf, words } from '../requests/request-format.tsx';
+import { amountOf, tokensOf, toneOf, words } from '../requests/request-format.tsx';
 import css from './playground.module.css';
 
 export interface Run {
@@ -62,7 +62,7 @@ function Cost({ id }: { id: string }) {
   const held = amountOf(request, request.held);
   return (
     <>
-      <Dot tone={request.condition === null ? 'ok' : 'warn'}>
+      <Dot tone={toneOf(request)}>
         {request.status} {request.condition === null ? '' : words(request.condition)}
       </Dot>
       {held !== null && <span>held {held}</span>}

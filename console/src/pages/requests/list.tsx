@@ -24,6 +24,7 @@ import { Credits, Id, Time } from '../../ui/values.tsx';
 import { AccountSelect } from '../accounts/account-select.tsx';
 import { Outcome, outcomeText, providerOf, tokensOf } from './request-format.tsx';
 import css from './requests.module.css';
+import { Running } from './running.tsx';
 
 const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   {
@@ -189,6 +190,7 @@ export function RequestsPage() {
       {passed && (
         <p className={css.none}>More requests end than can be shown live; without Live the list has all of them.</p>
       )}
+      <Running />
       {stored.isPending && <Loading rows={10} />}
       {stored.data !== undefined && rows.length === 0 && !filtered && (
         <NoRequests baseUrl={keys.data?.[0]?.base_url} live={live} />

@@ -5,6 +5,7 @@ import { Code } from '../../ui/code.tsx';
 import { bytes, count, milliseconds } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
 import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
+import { Prose } from '../../ui/prose.tsx';
 import { Id, Time } from '../../ui/values.tsx';
 import { Content } from './content.tsx';
 import { Cost } from './cost.tsx';
@@ -34,7 +35,7 @@ export function RequestPage({ id }: { id: string }) {
             .filter(([title]) => title !== 'Money')
             .map(([title, text]) => (
               <p key={text}>
-                <strong>{title}:</strong> {text}
+                <strong>{title}:</strong> <Prose text={text} />
               </p>
             ))}
         </div>

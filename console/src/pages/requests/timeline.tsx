@@ -97,11 +97,11 @@ function lanesOf(request: LoggedRequest): readonly Lane[] {
   if (first_byte_ms !== null) {
     lanes.push({
       id: 'answer',
-      name: request.streamed ? 'Stream to the client' : 'Answer to the client',
+      name: answerName(request),
       what: first_content_ms === null ? 'first to last byte' : `first content after ${milliseconds(first_content_ms)}`,
       from: first_byte_ms,
       to: last_byte_ms ?? duration_ms,
-      tone: 'ok',
+      tone: request.condition === null ? 'ok' : 'bad',
     });
   }
   if (settled_ms !== null) {
@@ -114,10 +114,15 @@ function lanesOf(request: LoggedRequest): readonly Lane[] {
         : 'released, nothing charged',
       from: settled_ms,
       to: settled_ms,
-      tone: 'ok',
+      tone: charged ? 'ok' : 'wait',
     });
   }
   return lanes;
+}
+
+function answerName({ streamed, condition, status }: LoggedRequest): string {
+  if (condition !== null && status !== 200) return 'Error to the client';
+  return streamed ? 'Stream to the client' : 'Answer to the client';
 }
 
 function attemptLane(attempt: Attempt, number: number, duration: number): Lane {

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { call, type Schemas } from '../../api/client.ts';
 import { plural } from '../../ui/format.ts';
 import { Failure, Section } from '../../ui/page.tsx';
+import { Prose } from '../../ui/prose.tsx';
 import { Dot, type Tone } from '../../ui/values.tsx';
 import css from './settings.module.css';
 
@@ -56,7 +57,9 @@ function Findings({ report }: { report: Report }) {
       {report.to_do.length > 0 && (
         <ol className={css.todo}>
           {report.to_do.map((line) => (
-            <li key={line}>{line}</li>
+            <li key={line}>
+              <Prose text={line} />
+            </li>
           ))}
         </ol>
       )}
@@ -109,7 +112,9 @@ function Line({ name, check: { state, detail } }: { name: string; check: Check }
       <dt>
         <Dot tone={TONES[state]}>{name}</Dot>
       </dt>
-      <dd>{detail}</dd>
+      <dd>
+        <Prose text={detail} />
+      </dd>
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { entryIn, type RequestEntry } from '../entry.ts';
 import { type Dialect, filtersOf, type Value } from '../filters.ts';
 import {
   type CapturedContent,
+  type Forgotten,
   idAt,
   type RequestLogReader,
   type RequestPage,
@@ -79,6 +80,23 @@ export class PostgresRequestReader implements RequestLogReader {
     );
     const rows = newest === undefined ? found : found.toReversed();
     return { entries: rows.map(entryIn), position: String(rows.at(-1)?.seq ?? position) };
+  }
+
+  async forget(keyIds: readonly string[], after: string | null): Promise<Forgotten> {
+    const values: unknown[] = [];
+    const value: Value = (given) => `$${values.push(given)}`;
+    const from = after === null ? 'true' : `id > ${value(after)} AND day >= ${value(dayOf(after))}`;
+    const ofKeys = DIALECT.oneOf('key_id', keyIds, value);
+    const [row] = await this.#database.query(
+      `WITH scanned AS (SELECT day, id, key_id FROM gateway.request_log WHERE ${from} ORDER BY day, id LIMIT ${SCANNED_ROWS}),
+         theirs AS (SELECT day, id FROM scanned WHERE ${ofKeys}),
+         contents AS (DELETE FROM gateway.request_captures WHERE id IN (SELECT id FROM theirs)),
+         removed AS (DELETE FROM gateway.request_log log USING theirs WHERE log.day = theirs.day AND log.id = theirs.id RETURNING 1)
+       SELECT (SELECT count(*)::int FROM removed) AS removed, (SELECT count(*)::int FROM scanned) AS rows, (SELECT max(id) FROM scanned) AS last`,
+      values,
+    );
+    const next = Number(row?.rows) === SCANNED_ROWS ? String(row?.last) : null;
+    return { removed: Number(row?.removed ?? 0), next };
   }
 
   prune(retention: Retention, nowMs: number): Promise<boolean> {

@@ -2,7 +2,15 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RequestLogReader } from '../store.ts';
 import type { RequestLogFile } from './file.ts';
-import { findCaptured, findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
+import {
+  findCaptured,
+  findRequest,
+  forgetRequests,
+  listRequests,
+  pruneRequests,
+  tailRequests,
+  usedBytes,
+} from './queries.ts';
 
 /** Nothing is opened before it is asked, and where there is no file yet, the next call looks again. */
 export function openFileReader(log: RequestLogFile): RequestLogReader {
@@ -17,6 +25,8 @@ export function openFileReader(log: RequestLogFile): RequestLogReader {
       inFile((database) => listRequests(database, query), Promise.resolve({ entries: [], next: null })),
     tail: async (position, newest) =>
       inFile((database) => tailRequests(database, position, newest), { entries: [], position: position ?? '0' }),
+    forget: async (keyIds, after) =>
+      inFile((database) => forgetRequests(database, keyIds, after), { removed: 0, next: null }),
     prune: async (retention, nowMs) => inFile((database) => pruneRequests(database, retention, nowMs), false),
     bytes: async () => inFile(usedBytes, 0),
     close: async () => log.close(),

@@ -5,6 +5,7 @@ import { entryIn, type RequestEntry } from '../entry.ts';
 import { type Dialect, filtersOf } from '../filters.ts';
 import {
   type CapturedContent,
+  type Forgotten,
   idAt,
   type RequestPage,
   type RequestQuery,
@@ -74,6 +75,21 @@ export function tailRequests(database: DatabaseSync, position: string | null, ne
 function lastNumber(database: DatabaseSync): string {
   const last = database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM requests').get();
   return String(last?.seq ?? 0);
+}
+
+export function forgetRequests(database: DatabaseSync, keyIds: readonly string[], after: string | null): Forgotten {
+  const from = after ?? '';
+  const end = database
+    .prepare(
+      `SELECT max(id) AS id, count(*) AS rows FROM (SELECT id FROM requests WHERE id > ? ORDER BY id LIMIT ${SCANNED_ROWS})`,
+    )
+    .get(from);
+  if (end?.id == null) return { removed: 0, next: null };
+  const theirs = 'FROM requests WHERE id > ? AND id <= ? AND key_id IN (SELECT value FROM json_each(?))';
+  const range = [from, end.id, JSON.stringify(keyIds)];
+  database.prepare(`DELETE FROM captures WHERE id IN (SELECT id ${theirs})`).run(...range);
+  const { changes } = database.prepare(`DELETE ${theirs}`).run(...range);
+  return { removed: Number(changes), next: Number(end.rows) === SCANNED_ROWS ? String(end.id) : null };
 }
 
 /** One step; whether there is more to do. At the end of the last one, the write-ahead log is written back. */

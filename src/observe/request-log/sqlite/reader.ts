@@ -10,6 +10,7 @@ export class SqliteRequestReader implements RequestLogReader {
   readonly captured = this.#asking('captured');
   readonly list = this.#asking('list');
   readonly tail = this.#asking('tail');
+  readonly forget = this.#asking('forget');
   readonly prune = this.#asking('prune');
   readonly bytes = this.#asking('bytes');
   readonly #file: string;
