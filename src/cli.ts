@@ -149,7 +149,7 @@ async function runRequests(command: CommandShape, given: CommandArguments, setti
   const stopped = new AbortController();
   process.once('SIGINT', () => stopped.abort());
   process.stdout.once('error', () => stopped.abort());
-  if (command === SHOW_REQUEST) write(await showRequest(settings, given));
+  if (command === SHOW_REQUEST) write(await showRequest(settings, given, () => connectAdmin(settings, false)));
   else if (command === LIST_REQUESTS)
     await listRequests(settings, given, write, stopped.signal, () => connectAdmin(settings, false));
   else {

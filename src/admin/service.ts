@@ -9,11 +9,14 @@ import { AlertService } from './alerts/service.ts';
 import { AdminError } from './error.ts';
 import { AuditTrail } from './http/audit-trail.ts';
 import type { Reach } from './http/reach.ts';
+import type { View } from './http/view.ts';
 import { KeyService, type KeyServiceOptions } from './keys/service.ts';
 import { MoneyService } from './money/service.ts';
+import { HistoryService, historyLines } from './operators/history.ts';
 import type { OidcSignIn } from './operators/oidc.ts';
 import { OperatorService } from './operators/service.ts';
 import { Requests } from './requests/requests.ts';
+import type { RequestExplanation } from './requests/schema.ts';
 import { type StateOptions, StateService } from './state/service.ts';
 import { UsageService } from './usage/service.ts';
 
@@ -48,6 +51,7 @@ export class AdminService {
   readonly usage: UsageService;
   readonly alerts: AlertService;
   readonly operators: OperatorService;
+  readonly history: HistoryService;
   readonly state: StateService;
   readonly trail: AuditTrail;
   readonly #options: AdminServiceOptions;
@@ -69,7 +73,6 @@ export class AdminService {
     const keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, actorId);
     this.keys = keys;
     this.money = new MoneyService(ledger, clock, actorId);
-    this.usage = new UsageService({ ledger, clock, keys, seesProviders: subtree === null });
     this.alerts = new AlertService({ alerts: options.alerts, accounts: this.accounts });
     this.operators = new OperatorService({
       operators,
@@ -77,10 +80,12 @@ export class AdminService {
       consoleOrigin: () => options.consoleOrigin(),
       accountExists: async (id) => (await options.ledger.getAccount(id)) !== null,
     });
+    this.history = new HistoryService({ trail: operators, seesActors: subtree === null });
     this.state = new StateService(options, ledger);
     const reach = subtree && (() => subtree.keyIds());
     const { requests = NO_REQUESTS } = options;
     this.requests = requests.within(reach, (accountId, below) => keys.idsOf(accountId, below));
+    this.usage = new UsageService({ ledger, clock, keys, requests: this.requests, seesProviders: subtree === null });
   }
 
   /** The same operations for another caller. `onRecorded` is called when something went into the audit trail. */
@@ -103,6 +108,13 @@ export class AdminService {
 
   get oidc(): OidcSignIn | null {
     return this.#options.oidc ?? null;
+  }
+
+  /** With what was done about it since. */
+  async showRequest(requestId: string): Promise<View<typeof RequestExplanation>> {
+    const { request, explanation } = await this.requests.show(requestId);
+    const history = await this.history.ofRequest(request);
+    return { request, explanation: [...explanation, ...historyLines(history)], history };
   }
 
   async stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {

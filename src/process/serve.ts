@@ -20,6 +20,7 @@ import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import { AccessLog } from '../observe/access-log.ts';
+import { FailureCounter } from '../observe/failures/counter.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
@@ -175,6 +176,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { appender, reader } = options.requestLog;
   const requestLog = new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
   parts.defer(() => requestLog.close());
+  const failures = new FailureCounter({ sink: appender, log });
+  parts.defer(() => failures.close());
 
   const telemetryTo = readTelemetry(env);
   // Its library is loaded only where a target is configured.
@@ -200,6 +203,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         shortfalls,
         new AccessLog(log, () => config.accessLog),
         requestLog,
+        failures,
         ...(telemetry === null ? [] : [telemetry]),
         ...(options.observers ?? []),
       ],

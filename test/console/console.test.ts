@@ -427,6 +427,11 @@ describe('the console', { skip }, () => {
     const after = await gateway.admin.showKey(id);
     assert(after.mode === 'credit');
     assert.equal(after.credit, Number((5 + used).toFixed(9)));
+    await page.getByRole('region', { name: 'History' }).getByText('<script>it was slow</script>').waitFor();
+    await page.getByRole('button', { name: 'Refund' }).waitFor({ state: 'detached' });
+    await inOrder();
+    await page.goto(`${origin}/keys/${id}`);
+    await page.getByRole('region', { name: 'History' }).getByRole('link', { name: 'a request' }).waitFor();
     await inOrder();
   });
 

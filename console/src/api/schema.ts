@@ -170,6 +170,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/history': {
+    /** What was done to an account, and what was refunded to it, newest first */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Newest first, the last 200; the audit trail has all. */
+        200: {
+          content: {
+            'application/json': components['schemas']['HistoryList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/keys': {
     /** Move a key to the account; its own balance, if any, goes to the root */
     post: {
@@ -764,6 +788,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/keys/{id}/history': {
+    /** What was done to a key, and what was refunded of its requests, newest first */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Newest first, the last 200; the audit trail has all. */
+        200: {
+          content: {
+            'application/json': components['schemas']['HistoryList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/keys/{id}/promotions': {
     /** What is left of promotional credit, next to expire first */
     get: {
@@ -1274,8 +1322,9 @@ export interface paths {
           client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
-          /** @description See docs/connect/errors.md. */
+          /** @description What it failed with, see docs/connect/errors.md; any: whatever that was. */
           condition?:
+            | 'any'
             | 'invalid_credentials'
             | 'key_expired'
             | 'key_disabled'
@@ -1332,7 +1381,7 @@ export interface paths {
     };
   };
   '/admin/v1/requests/{id}': {
-    /** One request, with an explanation in plain words */
+    /** One request, with an explanation in plain words and what was done about it since */
     get: {
       parameters: {
         path: {
@@ -1468,8 +1517,9 @@ export interface paths {
           client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
-          /** @description See docs/connect/errors.md. */
+          /** @description What it failed with, see docs/connect/errors.md; any: whatever that was. */
           condition?:
+            | 'any'
             | 'invalid_credentials'
             | 'key_expired'
             | 'key_disabled'
@@ -1665,10 +1715,14 @@ export interface paths {
         query?: {
           /** @description What to group by: day, hour, key, label, account, model, provider, format, separated by commas. Without it, one row for all. */
           by?: string;
-          /** @description From the beginning of this hour (for 30d: of this day), in UTC. Default 30d. */
+          /** @description From the beginning of this hour (for 30d: of this day). Default 30d. */
           since?: string;
-          /** @description Up to the end of this hour, in UTC. Default: now. */
+          /** @description Up to the end of this hour. Default: now. */
           until?: string;
+          /** @description Instead of since and until. Weeks begin on Monday. */
+          period?: 'today' | 'yesterday' | 'this_week' | 'last_week' | 'this_month' | 'last_month';
+          /** @description Whose days are meant, and times without a zone. Default UTC. */
+          time_zone?: string;
           /** @description Only the key with this id. */
           key?: string;
           /** @description Only the keys of the account with this id and of those below it. */
@@ -1681,10 +1735,12 @@ export interface paths {
           provider?: string;
           /** @description Only this format. */
           format?: string;
+          /** @description By account: those further down count for theirs of this level. 1: what each customer spent, with all of its teams. */
+          level?: number;
           /** @description Only so many groups, those with the most of `order`; days and hours do not make a group. The total is of all. */
           top?: number;
           /** @description What `top` goes by. Default cost. */
-          order?: 'cost' | 'requests' | 'tokens';
+          order?: 'cost' | 'requests' | 'tokens' | 'failed';
         };
       };
       responses: {
@@ -1950,6 +2006,8 @@ export interface components {
     BudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
@@ -2007,6 +2065,8 @@ export interface components {
     CreatedBudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
@@ -2050,6 +2110,8 @@ export interface components {
     CreatedCreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
@@ -2103,6 +2165,8 @@ export interface components {
     CreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
@@ -2218,11 +2282,42 @@ export interface components {
       ok: boolean;
       pid: number;
     };
+    /** HistoryEvent */
+    HistoryEvent: {
+      /** @description As the audit trail names it: key.change, account.credit, request.refund. */
+      action: string;
+      /** @description The name of who did it; null for an account-admin. */
+      actor: string | null;
+      /** @description Of what was booked, in credits with its sign. */
+      amount: number | null;
+      at: string;
+      /** @description What was changed, as JSON text; null where there was nothing. */
+      changes: {
+        field: string;
+        from: string | null;
+        to: string | null;
+      }[];
+      /** @description The note or reason that was given. */
+      reason: string | null;
+      /** @description The request that was refunded. */
+      request_id: string | null;
+    };
+    /**
+     * HistoryList
+     * @description Newest first, the last 200; the audit trail has all.
+     */
+    HistoryList: {
+      data: components['schemas']['HistoryEvent'][];
+      /** @enum {string} */
+      object: 'list';
+    };
     /** ImportedKey */
     ImportedKey:
       | {
           /** @description The account that pays for the key. */
           account?: string;
+          /** @description What that account is called now; in lists. */
+          account_name?: string;
           addresses: string[] | null;
           balance: number;
           /** @description For clients of Format A. */
@@ -2273,6 +2368,8 @@ export interface components {
       | {
           /** @description The account that pays for the key. */
           account?: string;
+          /** @description What that account is called now; in lists. */
+          account_name?: string;
           addresses: string[] | null;
           /** @description For clients of Format A. */
           base_url: string;
@@ -2877,7 +2974,19 @@ export interface components {
     /** RequestExplanation */
     RequestExplanation: {
       explanation: string[];
+      history: components['schemas']['RequestHistory'];
       request: components['schemas']['Request'];
+    };
+    /**
+     * RequestHistory
+     * @description What was done about the request since, newest first.
+     */
+    RequestHistory: {
+      events: components['schemas']['HistoryEvent'][];
+      /** @description What is left to refund of what it was charged, in credits. */
+      refundable: number;
+      /** @description The sum of its refunds, in credits. */
+      refunded: number;
     };
     /** RequestList */
     RequestList: {
@@ -3103,6 +3212,14 @@ export interface components {
         p95: number;
         p99: number;
       } | null;
+      /** @description From 0 to 1: failed and broken, as a part of all requests (requests, cancelled and failed). */
+      error_rate: number;
+      /** @description Requests that were refused or failed, with nothing charged. They are in no other count. */
+      failed: number;
+      /** @description The same by their condition, such as upstream_error or rate_limit_exceeded. */
+      failed_by_condition: {
+        [key: string]: number;
+      };
       /** @description In milliseconds; null where no request says. */
       first_byte_ms: {
         p50: number;
@@ -3124,15 +3241,26 @@ export interface components {
     /** UsageReport */
     UsageReport: {
       by: ('day' | 'hour' | 'key' | 'label' | 'account' | 'model' | 'provider' | 'format')[];
-      /** @description false: older charges are still being added, as after an upgrade; ask again later. */
+      /** @description false: older charges are still being added, as after an upgrade, or the counts of failed requests cannot be read; ask again later. */
       complete: boolean;
       data: components['schemas']['UsageRow'][];
       /** @enum {string} */
       object: 'usage';
       since: string;
+      /** @description Whose days are meant. */
+      time_zone: string;
       total: components['schemas']['UsageFigures'];
       /** @description Not part of the report. */
       until: string;
+      /** @description Requests in this time that no known key was given with: in no row and in no total, whatever is filtered. None for an account-admin. */
+      without_key: {
+        /** @description Requests that were refused or failed, with nothing charged. They are in no other count. */
+        failed: number;
+        /** @description The same by their condition, such as upstream_error or rate_limit_exceeded. */
+        failed_by_condition: {
+          [key: string]: number;
+        };
+      };
     };
     /**
      * UsageRow
@@ -3163,6 +3291,14 @@ export interface components {
         p95: number;
         p99: number;
       } | null;
+      /** @description From 0 to 1: failed and broken, as a part of all requests (requests, cancelled and failed). */
+      error_rate: number;
+      /** @description Requests that were refused or failed, with nothing charged. They are in no other count. */
+      failed: number;
+      /** @description The same by their condition, such as upstream_error or rate_limit_exceeded. */
+      failed_by_condition: {
+        [key: string]: number;
+      };
       /** @description In milliseconds; null where no request says. */
       first_byte_ms: {
         p50: number;

@@ -40,7 +40,7 @@ export const OPERATORS_PART = 'operators.db';
 /** A table that every database of operators has. */
 export const OPERATORS_TABLE = 'audit_trail';
 /** Records of requests expire by themselves, can be many times the size of the ledger, and no balance depends on them. */
-const LEFT: readonly string[] = ['requests.db'];
+const LEFT: readonly string[] = ['requests.db', 'requests-failures.db'];
 
 type VerifiedBackup = Pick<BackupReport, 'audit' | 'operators' | 'left'>;
 

@@ -95,6 +95,7 @@ async function world(t: TestContext): Promise<World> {
     tail: async (position) => ({ entries: position === null ? [] : entries, position: '1' }),
     prune: async () => false,
     bytes: async () => 0,
+    failures: async () => ({ rows: [], total: {}, withoutKey: {} }),
     close: async () => {},
   };
   const gateway: RunningGatewayState = {

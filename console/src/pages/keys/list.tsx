@@ -36,6 +36,18 @@ const COLUMNS: readonly Column<Key>[] = [
     cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…`} copy={false} />,
     minor: true,
   },
+  {
+    id: 'account',
+    header: 'Account',
+    value: (key) => key.account_name ?? key.account ?? null,
+    cell: (key) =>
+      key.account !== undefined && (
+        <Link href={`/accounts/${key.account}`} className={css.account}>
+          {key.account_name ?? key.account}
+        </Link>
+      ),
+    minor: true,
+  },
   { id: 'status', header: 'Status', value: (key) => key.status, cell: (key) => <KeyStatus status={key.status} /> },
   {
     id: 'remaining',

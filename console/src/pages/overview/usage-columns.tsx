@@ -1,9 +1,9 @@
 /** The table below the chart. */
 import type { UsageRow } from '../../api/usage.ts';
-import { count, milliseconds, plural } from '../../ui/format.ts';
+import { count, milliseconds, percent } from '../../ui/format.ts';
 import type { Column } from '../../ui/table.tsx';
 import { Credits } from '../../ui/values.tsx';
-import { type Dimension, tokensIn } from './measures.ts';
+import { allRequests, type Dimension, fieldOf, tokensIn } from './measures.ts';
 
 /** `withMargin`: whether the reader may see what the providers ask. */
 export function columnsFor(
@@ -15,7 +15,7 @@ export function columnsFor(
     {
       id: by,
       header: by[0]?.toUpperCase() + by.slice(1),
-      value: (row) => nameOf(row[by] ?? null),
+      value: (row) => nameOf(row[fieldOf(by)] ?? null),
     },
     {
       id: 'cost',
@@ -35,15 +35,30 @@ export function columnsFor(
     {
       id: 'requests',
       header: 'Requests',
-      value: (row) => row.requests,
-      cell: (row) => count(row.requests),
+      value: allRequests,
+      cell: (row) => count(allRequests(row)),
+      right: true,
+    },
+    {
+      id: 'failed',
+      header: 'Failed',
+      value: (row) => row.failed,
+      cell: (row) => count(row.failed),
+      right: true,
+      minor: true,
+    },
+    {
+      id: 'error_rate',
+      header: 'Error rate',
+      value: (row) => row.error_rate,
+      cell: (row) => percent(row.failed + row.broken, allRequests(row)),
       right: true,
     },
     {
       id: 'unfinished',
       header: 'Broken off',
       value: (row) => row.broken + row.cancelled,
-      cell: (row) => plural(row.broken + row.cancelled, '', '').trim(),
+      cell: (row) => count(row.broken + row.cancelled),
       right: true,
       minor: true,
     },

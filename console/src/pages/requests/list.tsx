@@ -6,6 +6,7 @@ import { useAccount, useHasAccounts } from '../../api/accounts.ts';
 import { nextPage } from '../../api/pages.ts';
 import { type Key, useFoundKeys, useKey } from '../../api/queries.ts';
 import {
+  CONDITIONS,
   type LoggedRequest,
   REQUEST_FILTERS,
   type RequestFilter,
@@ -165,6 +166,7 @@ export function RequestsPage() {
   const shownFilters = {
     ...filters,
     ...(filters.key !== undefined && { key: nameOf(chosen) ?? filters.key }),
+    ...(filters.condition === 'any' && { condition: 'failed' }),
     ...(filters.account !== undefined && {
       account: account?.name ?? filters.account,
     }),
@@ -215,6 +217,17 @@ export function RequestsPage() {
                 data={['2xx', '4xx', '5xx', '402', '429', '502', '503']}
                 value={filters.status ?? null}
                 onChange={(value) => set('status', value)}
+              />
+              <Select
+                size="xs"
+                w={150}
+                aria-label="Condition"
+                placeholder="Any outcome"
+                clearable
+                searchable
+                data={[{ value: 'any', label: 'Failed' }, ...CONDITIONS]}
+                value={filters.condition ?? null}
+                onChange={(value) => set('condition', value)}
               />
               <Select
                 size="xs"

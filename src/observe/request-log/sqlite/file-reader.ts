@@ -1,13 +1,16 @@
 /** Reads the file on the thread that asks, also while a gateway appends to it. */
 import type { DatabaseSync } from 'node:sqlite';
+import { readFailures } from '../../failures/sqlite.ts';
+import { NO_FAILURES } from '../../failures/store.ts';
 import type { RequestLogReader } from '../store.ts';
-import type { RequestLogFile } from './file.ts';
+import { failuresBeside, type RequestLogFile } from './file.ts';
 import { findCaptured, findRequest, listRequests, pruneRequests, tailRequests, usedBytes } from './queries.ts';
 
 /** Nothing is opened before it is asked, and where there is no file yet, the next call looks again. */
 export function openFileReader(log: RequestLogFile): RequestLogReader {
-  const inFile = <T>(read: (database: DatabaseSync) => T, none: T): T => {
-    const database = log.existing();
+  const failures = failuresBeside(log.file);
+  const inFile = <T>(read: (database: DatabaseSync) => T, none: T, file = log): T => {
+    const database = file.existing();
     return database === null ? none : read(database);
   };
   return {
@@ -19,6 +22,11 @@ export function openFileReader(log: RequestLogFile): RequestLogReader {
       inFile((database) => tailRequests(database, position, newest), { entries: [], position: position ?? '0' }),
     prune: async (retention, nowMs) => inFile((database) => pruneRequests(database, retention, nowMs), false),
     bytes: async () => inFile(usedBytes, 0),
-    close: async () => log.close(),
+    failures: async (query) =>
+      inFile((database) => readFailures(database, query), Promise.resolve(NO_FAILURES), failures),
+    close: async () => {
+      log.close();
+      failures.close();
+    },
   };
 }

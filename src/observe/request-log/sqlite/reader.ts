@@ -12,6 +12,7 @@ export class SqliteRequestReader implements RequestLogReader {
   readonly tail = this.#asking('tail');
   readonly prune = this.#asking('prune');
   readonly bytes = this.#asking('bytes');
+  readonly failures = this.#asking('failures');
   readonly #file: string;
   #worker: Worker | null = null;
   #waiting: PromiseWithResolvers<unknown>[] = [];
