@@ -212,6 +212,7 @@ export const LIST_REQUESTS: CommandShape = shape({
   flags: {
     key: 'ID',
     model: 'ID',
+    'model-part': 'TEXT',
     provider: 'NAME',
     format: 'NAME',
     'client-request-id': 'ID',

@@ -137,10 +137,11 @@ async function follow(
 }
 
 function searchOf(flags: CommandArguments['flags']): Search {
-  const { slower, costlier, 'client-request-id': clientRequestId, ...rest } = flags;
+  const { slower, costlier, 'client-request-id': clientRequestId, 'model-part': modelPart, ...rest } = flags;
   return validQuery(RequestSearch, {
     ...rest,
     ...(clientRequestId !== undefined && { client_request_id: clientRequestId }),
+    ...(modelPart !== undefined && { model_part: modelPart }),
     ...(slower !== undefined && { slower_than: slower }),
     ...(costlier !== undefined && { costlier_than: costlier }),
   });

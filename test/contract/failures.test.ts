@@ -145,7 +145,7 @@ for (const [name, open] of STORES) {
       assert.deepEqual(await log.reader.failures(asked({ by: ['key'] })), { rows: [], total: {}, withoutKey: {} });
     });
 
-    test('every request that failed is found, whatever with', async () => {
+    test('every request that failed is found, whatever with, and models by a part of their name', async () => {
       await using log = await open();
       const [fine, slow, refused] = [null, 'upstream_timeout', 'limit_reached'].map((condition) =>
         requestEntry({ atMs: NOON, condition: condition as 'upstream_timeout' | null }),
@@ -156,6 +156,20 @@ for (const [name, open] of STORES) {
         (await log.reader.list({ condition, limit: 10 })).entries.map(({ id }) => id);
       assert.deepEqual(await found('any'), [refused.id, slow.id]);
       assert.deepEqual(await found('limit_reached'), [refused.id]);
+      const large = requestEntry({ atMs: NOON, model: 'OpenAI/GPT-5_large%' });
+      await log.appender.append([large]);
+      for (const [modelPart, wanted] of [
+        ['gpt-5', [large.id]],
+        ['5_large%', [large.id]],
+        ['5xlarge', []],
+      ] as const) {
+        const { entries } = await log.reader.list({ modelPart, limit: 10 });
+        assert.deepEqual(
+          entries.map(({ id }) => id),
+          wanted,
+          modelPart,
+        );
+      }
     });
   });
 }

@@ -16,6 +16,7 @@ export const REQUEST_FILTERS = [
   'account',
   'below',
   'model',
+  'model_part',
   'provider',
   'format',
   'client_request_id',
@@ -61,6 +62,21 @@ export function useRequests(filters: RequestFilters, limit = 50) {
     getNextPageParam: ({ next }) => next,
     refetchOnWindowFocus: false,
   });
+}
+
+const EXPORTED_MAX = 10_000;
+const EXPORTED_PAGE = 1_000;
+
+/** All that match, the newest 10,000 at most. */
+export async function allRequests(filters: RequestFilters): Promise<readonly LoggedRequest[]> {
+  const found: LoggedRequest[] = [];
+  for (let before: string | null = ''; before !== null && found.length < EXPORTED_MAX; ) {
+    const query: Search = { ...(filters as Search), limit: EXPORTED_PAGE, ...(before !== '' && { before }) };
+    const page: Schemas['RequestList'] = await call('get', '/admin/v1/requests', { query });
+    found.push(...page.data);
+    before = page.next;
+  }
+  return found;
 }
 
 export function useRequest(id: string) {

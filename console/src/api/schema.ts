@@ -1314,6 +1314,8 @@ export interface paths {
           key?: string;
           /** @description As the client named it. */
           model?: string;
+          /** @description A part of that name, in any case of letters. */
+          model_part?: string;
           /** @description One that was called. */
           provider?: string;
           /** @description The format that the client spoke. */
@@ -1509,6 +1511,8 @@ export interface paths {
           key?: string;
           /** @description As the client named it. */
           model?: string;
+          /** @description A part of that name, in any case of letters. */
+          model_part?: string;
           /** @description One that was called. */
           provider?: string;
           /** @description The format that the client spoke. */

@@ -184,6 +184,7 @@ export function readSearch(search: Search, nowMs: number): RequestQuery {
   return {
     keyId: search.key ?? null,
     model: search.model ?? null,
+    modelPart: search.model_part ?? null,
     provider: search.provider ?? null,
     format: search.format ?? null,
     // As it is kept.
@@ -238,11 +239,12 @@ function readCost(text: string): bigint {
 }
 
 function fits(entry: RequestEntry, query: RequestQuery): boolean {
-  const { keyId, model, provider, format, clientRequestId, status, condition } = query;
+  const { keyId, model, modelPart, provider, format, clientRequestId, status, condition } = query;
   const { slowerThanMs, costlierThanNanos } = query;
   return (
     (keyId == null || entry.keyId === keyId) &&
     (model == null || entry.model === model) &&
+    (modelPart == null || entry.model?.toLowerCase().includes(modelPart.toLowerCase()) === true) &&
     (provider == null || viewOf(entry).attempts.some((attempt) => attempt.provider === provider)) &&
     (format == null || viewOf(entry).format === format) &&
     (clientRequestId == null || viewOf(entry).client_request_id === clientRequestId) &&

@@ -13,6 +13,9 @@ const time = 'An ISO time, or how long ago: 90s, 30m, 24h, 7d.';
 const filters = {
   key: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'The id of a key.' })),
   model: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'As the client named it.' })),
+  model_part: Type.Optional(
+    Type.String({ minLength: 1, maxLength: TEXT_MAX, description: 'A part of that name, in any case of letters.' }),
+  ),
   provider: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'One that was called.' })),
   format: Type.Optional(
     Type.Enum(['chat', 'responses', 'messages'], { description: 'The format that the client spoke.' }),

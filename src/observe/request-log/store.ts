@@ -25,6 +25,8 @@ export interface RequestQuery {
   /** One of these. */
   readonly keyIds?: readonly string[] | null;
   readonly model?: string | null;
+  /** A part of the model's name, in any case of letters. */
+  readonly modelPart?: string | null;
   /** One that was called for the request. */
   readonly provider?: string | null;
   /** The client's. */

@@ -35,7 +35,7 @@ export function Answer({
     return (
       <>
         <strong>Every request failed</strong> {period.words} ({zoneName(zone)}):{' '}
-        <Link href={failedHref(range)}>
+        <Link href={failedHref(range)} className="link">
           {plural(now.failed, 'request')}, most with {conditionsOf(now)[0]?.condition}
         </Link>
         .
@@ -51,7 +51,9 @@ export function Answer({
       {failed === 0 ? (
         'no request failed'
       ) : (
-        <Link href={failedHref(range)}>{percent(failed, allRequests(now))} of the requests failed</Link>
+        <Link href={failedHref(range)} className="link">
+          {percent(failed, allRequests(now))} of the requests failed
+        </Link>
       )}
       {now.cancelled > 0 && `, ${percent(now.cancelled, allRequests(now))} were cancelled`}.
     </>

@@ -42,7 +42,10 @@ export function OverTime({
   const field = fieldOf(by);
   const sums = new Map<string, number>();
   for (const row of rows) sums.set(row[field] ?? '', (sums.get(row[field] ?? '') ?? 0) + measured(row, measure));
-  const ranked = [...sums].sort((a, b) => b[1] - a[1]).map(([id]) => id);
+  const ranked = [...sums]
+    .filter(([, sum]) => sum > 0)
+    .sort((a, b) => b[1] - a[1])
+    .map(([id]) => id);
   const own = ranked.length > SERIES_MAX ? ranked.slice(0, SERIES_MAX) : ranked;
   const series: Series[] = own.map((id, index) => ({
     id: `s:${id}`,

@@ -102,6 +102,7 @@ export class PostgresRequestReader implements RequestLogReader {
 }
 
 const DIALECT: Dialect = {
+  placeIn: 'strpos',
   detail: 'detail::jsonb',
   elements: (json) => `jsonb_array_elements(${json}) AS element(value)`,
   oneOf: (column, values, value) => `${column} IN (SELECT json_array_elements_text(${value(JSON.stringify(values))}))`,

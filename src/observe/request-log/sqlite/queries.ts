@@ -33,6 +33,7 @@ export function findCaptured(database: DatabaseSync, id: string, nowMs: number):
 }
 
 const DIALECT: Dialect = {
+  placeIn: 'instr',
   detail: 'detail',
   elements: (json) => `json_each(${json}) AS element`,
   oneOf: (column, values, value) => `${column} IN (SELECT value FROM json_each(${value(JSON.stringify(values))}))`,
