@@ -238,6 +238,10 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
+    statements: async () => {
+      const { loadStatementPolicy } = await import('./config/load.ts');
+      return loadStatementPolicy(settings, process.env);
+    },
     requests: new Requests(requestLog, async () => []),
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');

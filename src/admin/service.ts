@@ -1,5 +1,6 @@
 /** What an operator can do, on an opened store. Inputs have been validated by the schemas of their routes. */
 import type { Alerts } from '../alerts/alerts.ts';
+import type { StatementPolicy } from '../core/policy.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';
 import { OperatorSettings } from './accounts/operator-settings.ts';
@@ -28,6 +29,8 @@ export interface AdminServiceOptions extends Omit<KeyServiceOptions, 'settings'>
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
   /** Absent where nobody signs in through OpenID Connect. */
   readonly oidc?: OidcSignIn | null;
+  /** What stands on statements beside the figures; nothing without it. */
+  statements?(): Promise<StatementPolicy>;
   /** Without it there are none. */
   readonly alerts?: Alerts;
   /** Without it there are none. */
@@ -72,7 +75,7 @@ export class AdminService {
     this.accounts = new AccountService({ ledger, actorId, top, known, settings: noted });
     const keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, actorId);
     this.keys = keys;
-    this.money = new MoneyService(ledger, clock, actorId);
+    this.money = new MoneyService({ ledger, clock, actorId, statements: () => options.statements?.() ?? null });
     this.alerts = new AlertService({ alerts: options.alerts, accounts: this.accounts });
     this.operators = new OperatorService({
       operators,

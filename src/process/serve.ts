@@ -66,7 +66,8 @@ export interface ServeOptions extends ServeInput {
 }
 
 /** What the operator's side must know of the configuration in use. */
-export interface CatalogNames extends Pick<Config, 'sandbox' | 'requestLog' | 'alerts' | 'auditEveryMs'> {
+export interface CatalogNames
+  extends Pick<Config, 'sandbox' | 'requestLog' | 'statements' | 'alerts' | 'auditEveryMs'> {
   readonly providers: readonly string[];
   readonly models: readonly string[];
   /** There are no other providers: what a key buys is simulated. */
@@ -312,7 +313,7 @@ function serverLimits({ limits }: Config, log: Log): ServerLimits {
 }
 
 function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'problems' | 'certificateEndsAtMs'> {
-  const { catalog, sandbox, requestLog, alerts, auditEveryMs } = config;
+  const { catalog, sandbox, requestLog, statements, alerts, auditEveryMs } = config;
   const providers = [...catalog.providers.values()];
   return {
     providers: providers.map(({ name }) => name),
@@ -320,6 +321,7 @@ function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'proble
     sandbox,
     sandboxAlone: providers.every(({ baseUrl }) => baseUrl.startsWith(sandboxUrl)),
     requestLog,
+    statements,
     alerts,
     auditEveryMs,
   };

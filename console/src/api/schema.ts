@@ -3073,10 +3073,33 @@ export interface components {
       /** @description false: the period is not over, and more may follow. */
       closed: boolean;
       closing_balance: string | null;
+      /** @description The same sums in the currency of the configuration, rounded; credits are what counts. */
+      currency: {
+        by_kind: {
+          [key: string]: string;
+        };
+        closing_balance: string | null;
+        code: string;
+        /** @description What one credit costs in it. */
+        credit_price: string;
+        entries: string;
+        opening_balance: string | null;
+        usage: string;
+      } | null;
       entries: components['schemas']['StatementEntry'][];
       from: string;
       /** @description Of the account or the key. */
       id: string;
+      /** @description When it was made. */
+      issued_at: string;
+      /** @description Who issues it, as the configuration says (`statements`); null where it says nothing. */
+      issuer: {
+        address: string[];
+        contact: string | null;
+        name: string | null;
+        note: string | null;
+        tax_id: string | null;
+      } | null;
       /** @description The name or label that it has today. */
       name: string | null;
       /** @enum {string} */
@@ -3088,6 +3111,10 @@ export interface components {
       /** @description The first day after the period. */
       to: string;
       totals: {
+        /** @description The sum of the entries of each kind. */
+        by_kind: {
+          [key: string]: string;
+        };
         cache_read_tokens: number;
         cache_write_1h_tokens: number;
         cache_write_tokens: number;
@@ -3117,6 +3144,8 @@ export interface components {
       actor: string | null;
       /** @description What it adds to the balance, with its sign. */
       amount: string;
+      /** @description The amount in `currency`, rounded; null where none is configured. */
+      amount_in_currency: string | null;
       at: string;
       /** @description Of promotional credit. */
       expires_at: string | null;
@@ -3136,8 +3165,13 @@ export interface components {
     StatementPage: string;
     /** StatementUsage */
     StatementUsage: {
+      /** @description The account that the key has now. */
+      account: string | null;
+      account_name: string | null;
       /** @description What was charged for them. */
       amount: string;
+      /** @description The amount in `currency`, rounded; null where none is configured. */
+      amount_in_currency: string | null;
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
       cache_write_tokens: number;
@@ -3146,6 +3180,8 @@ export interface components {
       /** @description Input that was neither read from a cache nor written to one. */
       input_tokens: number;
       key: string;
+      /** @description What the key is called now. */
+      label: string | null;
       /** @description Null where nothing is known of the calls. */
       model: string | null;
       /** @description Reasoning included. */

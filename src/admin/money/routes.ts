@@ -2,8 +2,9 @@ import type { FastifyReply } from 'fastify';
 import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
 import { CorrectionBody, CorrectionView, PromotionList, RefundBody, RefundView } from './schema.ts';
+import { STATEMENT_POLICY, statementHtml } from './statement-page.ts';
 import { Statement, StatementCsv, StatementPage, StatementQuery, type StatementView } from './statement-schema.ts';
-import { STATEMENT_POLICY, statementCsv, statementHtml } from './statement-text.ts';
+import { statementCsv } from './statement-text.ts';
 
 /** By `format`: the handler writes two of the three itself. */
 const STATEMENT: object = {

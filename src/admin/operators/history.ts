@@ -10,6 +10,8 @@ const EVENTS_MAX = 200;
 /** The newest ones are looked through for those that an account or a key got back. */
 const REFUNDS_MAX = 1_000;
 const REFUND = 'request.refund';
+/** What is told by the amount where there is one. */
+const BOOKED: ReadonlySet<string> = new Set(['credit', 'promotional', 'purchased']);
 /** What an entry says of itself rather than of the object, or what moves with every request. */
 const NO_CHANGE: ReadonlySet<string> = new Set([
   ...['amount', 'reason', 'note', 'entry_id', 'version', 'object', 'updated_at', 'payer', 'key', 'request_id'],
@@ -64,7 +66,10 @@ export class HistoryService {
       amount: numberIn(later.amount),
       reason: textIn(later.reason) ?? textIn(later.note),
       request_id: isRefund ? target : null,
-      changes: before === null ? [] : changesOf(earlier, later),
+      changes:
+        before === null
+          ? []
+          : changesOf(earlier, later).filter(({ field }) => later.amount === undefined || !BOOKED.has(field)),
     };
   }
 }

@@ -82,7 +82,7 @@ export function RequestPage({ id }: { id: string }) {
       </div>
       {history.events.length > 0 && (
         <Section title="History" note="What was done about it since.">
-          <HistoryTable of={history.events} />
+          <HistoryTable of={history.events.map((event) => ({ ...event, request_id: null }))} />
         </Section>
       )}
       <Content id={request.id} />
