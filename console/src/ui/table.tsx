@@ -102,7 +102,7 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
     const chosen = columns.filter((column) => !hidden.includes(column.id)).flatMap(exported);
     try {
       const shown = all.map((row) => row.original);
-      const exportedRows = more === undefined ? shown : ((await everything?.()) ?? shown);
+      const exportedRows = (await everything?.()) ?? shown;
       saveCsv(
         name,
         csv(

@@ -6,7 +6,7 @@ import type { FailureCount, FailureQuery, FailureReport } from './store.ts';
 type Query = (text: string, values: readonly unknown[]) => Promise<readonly Row[]>;
 
 export const FAILURES_TABLE = `
-  CREATE TABLE IF NOT EXISTS gateway.request_failures (
+  CREATE TABLE IF NOT EXISTS gateway.request_log_failures (
     start_ms bigint NOT NULL,
     key_id text NOT NULL,
     model text NOT NULL,
@@ -21,7 +21,7 @@ export const FAILURES_TABLE = `
 
 /** In one order, so that two gateways that count the same groups wait for each other and not both. */
 const INSERT = `
-  INSERT INTO gateway.request_failures AS f (${NAMES})
+  INSERT INTO gateway.request_log_failures AS f (${NAMES})
   SELECT * FROM unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) AS c (${NAMES})
   ORDER BY start_ms, key_id, model, provider, format, condition
   ${onConflict('f')}`;
@@ -34,7 +34,7 @@ export async function addFailures(query: Query, counts: readonly FailureCount[])
 }
 
 const DIALECT: FailureDialect = {
-  table: 'gateway.request_failures',
+  table: 'gateway.request_log_failures',
   byCondition: 'json_object_agg(condition, failed)::text',
   oneOf: (column, place) => `${column} IN (SELECT json_array_elements_text(${place}))`,
 };

@@ -6,7 +6,7 @@ import type { FailureCount, FailureQuery, FailureReport } from './store.ts';
 
 /** Each only adds to what the ones before have made. */
 export const FAILURE_MIGRATIONS: readonly string[] = [
-  `CREATE TABLE request_failures (
+  `CREATE TABLE request_log_failures (
      start_ms INTEGER NOT NULL,
      key_id TEXT NOT NULL,
      model TEXT NOT NULL,
@@ -28,8 +28,8 @@ export function failuresFile(requestLogFile: string): string {
   return `${requestLogFile.replace(/\.db$/, '')}-failures.db`;
 }
 
-const INSERT = `INSERT INTO request_failures (${NAMES}) VALUES (${COLUMNS.map(() => '?').join(', ')})
-  ${onConflict('request_failures')}`;
+const INSERT = `INSERT INTO request_log_failures (${NAMES}) VALUES (${COLUMNS.map(() => '?').join(', ')})
+  ${onConflict('request_log_failures')}`;
 
 export function addFailures(database: DatabaseSync, counts: readonly FailureCount[]): void {
   const insert = database.prepare(INSERT);
@@ -39,7 +39,7 @@ export function addFailures(database: DatabaseSync, counts: readonly FailureCoun
 }
 
 const DIALECT: FailureDialect = {
-  table: 'request_failures',
+  table: 'request_log_failures',
   byCondition: 'json_group_object(condition, failed)',
   oneOf: (column, place) => `${column} IN (SELECT value FROM json_each(${place}))`,
 };

@@ -163,7 +163,7 @@ export function KeysPage() {
           // In the order in which they come, as long as not all are there.
           sortable={all}
           more={more}
-          everything={() => everyKey(wanted)}
+          everything={all ? undefined : () => everyKey(wanted)}
           tools={
             <>
               <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, prefix or id" />

@@ -69,7 +69,7 @@ function WithoutKey({ counts, range }: { counts: Failed | undefined; range: Link
       {conditionsOf(counts).map(({ condition, failed }, index) => (
         <span key={condition}>
           {index > 0 && ', '}
-          <Link href={failedHref(range, condition)}>
+          <Link href={failedHref(range, condition)} className={css.inText}>
             {condition} {count(failed)}
           </Link>
         </span>

@@ -35,7 +35,7 @@ export function Answer({
     return (
       <>
         <strong>Every request failed</strong> {period.words} ({zoneName(zone)}):{' '}
-        <Link href={failedHref(range)} className="link">
+        <Link href={failedHref(range)} className={css.inText}>
           {plural(now.failed, 'request')}, most with {conditionsOf(now)[0]?.condition}
         </Link>
         .
@@ -51,7 +51,7 @@ export function Answer({
       {failed === 0 ? (
         'no request failed'
       ) : (
-        <Link href={failedHref(range)} className="link">
+        <Link href={failedHref(range)} className={css.inText}>
           {percent(failed, allRequests(now))} of the requests failed
         </Link>
       )}

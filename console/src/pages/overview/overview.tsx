@@ -3,7 +3,7 @@ import { SegmentedControl, Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { useAccount, useHasAccounts } from '../../api/accounts.ts';
 import { useSession } from '../../api/session.tsx';
-import { type UsageQuery, type UsageRow, useUsage } from '../../api/usage.ts';
+import { type UsageQuery, type UsageRow, usageOf, useUsage } from '../../api/usage.ts';
 import { Chips, useFilters } from '../../ui/filters.tsx';
 import { count } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
@@ -52,7 +52,8 @@ export function OverviewPage() {
   const links = { ...requestRange(period, now, zone), ...narrowed };
   const grouped = by === 'key' ? { by: 'key,label' } : dimensionOf(by);
   const series = useSeries(period, zone, by, measure, range);
-  const groups = useUsage({ ...range, ...grouped, top: ROWS_MAX, order: measure });
+  const asked: UsageQuery = { ...range, ...grouped, order: measure };
+  const groups = useUsage({ ...asked, top: ROWS_MAX });
   const { since } = range;
   const earlier = period.before && new Date(period.before.begin(now, zone)).toISOString();
   const compared = useUsage({ ...range, since: earlier ?? since, until: links.since }, earlier !== null);
@@ -153,13 +154,13 @@ export function OverviewPage() {
               rows={ranked}
               columns={columnsFor(by, nameOf, seesProviders)}
               rowId={(row) => String(row[fieldOf(by)])}
+              everything={
+                ranked.length < ROWS_MAX ? undefined : async () => (await usageOf({ ...asked, top: EXPORTED_MAX })).data
+              }
               href={(row) => rowHref(by, row[fieldOf(by)] ?? null, links, all)}
             />
             {ranked.length >= ROWS_MAX && (
-              <p className={css.rest}>
-                These are the {count(ROWS_MAX)} with the most. <code>gateway usage --by {fieldOf(by)}</code> has the
-                others.
-              </p>
+              <p className={css.rest}>These are the {count(ROWS_MAX)} with the most; the CSV file has the others.</p>
             )}
           </Section>
           <Failures total={total} withoutKey={groups.data?.without_key} range={links} />
@@ -172,6 +173,8 @@ export function OverviewPage() {
 const EMPTY: readonly UsageRow[] = [];
 /** Groups in the table. */
 const ROWS_MAX = 300;
+/** In its CSV: as many as a report has. */
+const EXPORTED_MAX = 10_000;
 
 /**
  * The figures of each hour, day or month: of the groups with the most, and of all together, whose rest is that of the

@@ -210,7 +210,7 @@ export function RequestsPage() {
           sortable={false}
           marked={(request) => fresh.has(request.id)}
           more={nextPage(stored)}
-          everything={() => allRequests(filters)}
+          everything={stored.hasNextPage ? () => allRequests(filters) : undefined}
           tools={
             <>
               <SearchBox value={search} onChange={find} placeholder="Request id, client’s id, or model" />

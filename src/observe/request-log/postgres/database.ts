@@ -101,7 +101,8 @@ export class LogDatabase {
 
   async #prepare(): Promise<void> {
     const query: Query = (text, values) => this.#connection.query(text, values);
-    if (!(await hasTables(query, 'request_log', 'request_captures', 'request_failures'))) await this.#change(TABLES);
+    if (!(await hasTables(query, 'request_log', 'request_captures', 'request_log_failures')))
+      await this.#change(TABLES);
     this.#prepared = true;
   }
 
