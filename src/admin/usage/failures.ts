@@ -68,17 +68,16 @@ export class Ranking {
   }
 }
 
-/** What failed in accounts, at the ones that they count for. */
+/** What failed in accounts, at the ones that they count for; and what failed of a key once, whatever it was called meanwhile. */
 export function failuresOf(
   { by, accountOf }: Pick<UsageQuery, 'by' | 'accountOf'>,
   report: FailureReport,
 ): FailureReport {
   const index = by.indexOf('account');
-  if (accountOf === undefined || index < 0) return report;
   const rows = new Map<string, { readonly group: UsageGroup; readonly failed: Record<string, number> }>();
-  for (const { group, failed } of report.rows) {
-    const mapped = group.map((value, at) => (at === index ? (accountOf.get(String(value)) ?? value) : value));
-    const row = getOrInsert(rows, nameOf(mapped), () => ({ group: mapped, failed: {} }));
+  for (const { group: found, failed } of report.rows) {
+    const group = found.map((value, at) => (at === index ? (accountOf?.get(String(value)) ?? value) : value));
+    const row = getOrInsert(rows, identity(by, group), () => ({ group, failed: {} }));
     for (const [condition, count] of Object.entries(failed)) {
       row.failed[condition] = (row.failed[condition] ?? 0) + count;
     }
@@ -92,10 +91,10 @@ export function countOf(failed: FailedByCondition): number {
 
 /** `top` holds for the groups of both: those that were charged come first, then those with the most failures. */
 export function withFailures({ by, top }: UsageQuery, charged: Charged, failures: FailureReport): WithFailures {
-  const failed = new Map(failures.rows.map((row) => [nameOf(row.group), row]));
+  const failed = new Map(failures.rows.map((row) => [identity(by, row.group), row]));
   const shown = new Set(charged.rows.map(({ group }) => rankedName(by, group)));
   const rows: GroupRow[] = charged.rows.map((row) => {
-    const name = nameOf(row.group);
+    const name = identity(by, row.group);
     const found = failed.get(name)?.failed ?? NONE;
     failed.delete(name);
     return { ...row, failed: found };
@@ -116,7 +115,20 @@ function isTime(dimension: UsageQuery['by'][number]): boolean {
 }
 
 function rankedName(by: UsageQuery['by'], group: UsageGroup): string {
-  return nameOf(group.filter((_, index) => !isTime(by[index] ?? 'day')));
+  return identity(
+    by.filter((dimension) => !isTime(dimension)),
+    group.filter((_, index) => !isTime(by[index] ?? 'day')),
+  );
+}
+
+/**
+ * What tells a group from others: not what a key has only one of, which is that of today in the ledger and that of the time in
+ * the counts. Nothing and an empty text are the same: one store has the one, the other the other.
+ */
+function identity(by: UsageQuery['by'], group: UsageGroup): string {
+  const ofKey = by.includes('key');
+  const counts = (index: number): boolean => !ofKey || (by[index] !== 'label' && by[index] !== 'account');
+  return JSON.stringify(group.filter((_, index) => counts(index)).map((value) => value ?? ''));
 }
 
 function compareGroups(a: UsageGroup, b: UsageGroup): number {
@@ -127,9 +139,4 @@ function compareGroups(a: UsageGroup, b: UsageGroup): number {
     return right !== null && left < right ? -1 : 1;
   }
   return 0;
-}
-
-/** Nothing and an empty text are the same: one store has the one, the other the other. */
-function nameOf(group: UsageGroup): string {
-  return JSON.stringify(group.map((value) => value ?? ''));
 }

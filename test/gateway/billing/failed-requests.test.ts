@@ -92,6 +92,13 @@ describe('requests that failed', () => {
     assert.deepEqual([first?.label, first?.requests, first?.failed], ['rich', 1, 4]);
     assert.equal((await admin.usage({ by: 'key', top: 1, order: 'failed' })).total.failed, 5);
 
+    // A key that is called otherwise now is one row all the same, by the name that it has.
+    await admin.changeKey(rich.id, { label: 'renamed' });
+    assert.deepEqual((await admin.usage({ by: 'key,label' })).data.map(({ label, failed }) => [label, failed]).sort(), [
+      ['poor', 1],
+      ['renamed', 4],
+    ]);
+
     const table = await command(gateway.dataDir, 'usage', '--by', 'model');
     assert.match(table.stdout, /\nbroken +0 +0 +0 +3 +100\.0 % /);
     assert.match(
