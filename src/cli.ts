@@ -150,7 +150,7 @@ async function runRequests(command: CommandShape, given: CommandArguments, setti
   const stopped = new AbortController();
   process.once('SIGINT', () => stopped.abort());
   process.stdout.once('error', () => stopped.abort());
-  if (command === SHOW_REQUEST) write(await showRequest(settings, given));
+  if (command === SHOW_REQUEST) write(await showRequest(settings, given, () => connectAdmin(settings, false)));
   else if (command === LIST_REQUESTS)
     await listRequests(settings, given, write, stopped.signal, () => connectAdmin(settings, false));
   else {
@@ -239,6 +239,10 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     clock,
     gatewayOrigin: settings.publicUrl ?? publicOrigin(settings.host, settings.port, settings.tls !== null),
     known: null,
+    statements: async () => {
+      const { loadStatementPolicy } = await import('./config/load.ts');
+      return loadStatementPolicy(settings, process.env);
+    },
     requests: new Requests(requestLog, async () => []),
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');

@@ -1,5 +1,6 @@
 /** What an operator can do, on an opened store. Inputs have been validated by the schemas of their routes. */
 import type { Alerts } from '../alerts/alerts.ts';
+import type { StatementPolicy } from '../core/policy.ts';
 import { builtInOwner, type Operators } from '../operators/operators.ts';
 import type { AuditRecord, Caller } from '../operators/port.ts';
 import { OperatorSettings } from './accounts/operator-settings.ts';
@@ -10,11 +11,14 @@ import type { ConsoleAddress } from './console-address.ts';
 import { AdminError } from './error.ts';
 import { AuditTrail } from './http/audit-trail.ts';
 import type { Reach } from './http/reach.ts';
+import type { View } from './http/view.ts';
 import { KeyService, type KeyServiceOptions } from './keys/service.ts';
 import { MoneyService } from './money/service.ts';
+import { HistoryService, historyLines } from './operators/history.ts';
 import type { OidcSignIn } from './operators/oidc.ts';
 import { OperatorService } from './operators/service.ts';
 import { Requests } from './requests/requests.ts';
+import type { RequestExplanation } from './requests/schema.ts';
 import { type StateOptions, StateService } from './state/service.ts';
 import { UsageService } from './usage/service.ts';
 
@@ -25,6 +29,8 @@ export interface AdminServiceOptions extends Omit<KeyServiceOptions, 'settings'>
   onTrailFailure?(error: unknown, record: Omit<AuditRecord, 'atMs'>): void;
   /** Absent where nobody signs in through OpenID Connect. */
   readonly oidc?: OidcSignIn | null;
+  /** What stands on statements beside the figures; nothing without it. */
+  statements?(): Promise<StatementPolicy>;
   /** Without it there are none. */
   readonly alerts?: Alerts;
   /** Without it there are none. */
@@ -48,6 +54,7 @@ export class AdminService {
   readonly usage: UsageService;
   readonly alerts: AlertService;
   readonly operators: OperatorService;
+  readonly history: HistoryService;
   readonly state: StateService;
   readonly trail: AuditTrail;
   readonly #options: AdminServiceOptions;
@@ -68,8 +75,7 @@ export class AdminService {
     this.accounts = new AccountService({ ledger, actorId, top, known, settings: noted });
     const keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, actorId);
     this.keys = keys;
-    this.money = new MoneyService(ledger, clock, actorId);
-    this.usage = new UsageService({ ledger, clock, keys, seesProviders: subtree === null });
+    this.money = new MoneyService({ ledger, clock, actorId, statements: () => options.statements?.() ?? null });
     this.alerts = new AlertService({ alerts: options.alerts, accounts: this.accounts });
     this.operators = new OperatorService({
       operators,
@@ -77,10 +83,12 @@ export class AdminService {
       console: () => options.console(),
       accountExists: async (id) => (await options.ledger.getAccount(id)) !== null,
     });
+    this.history = new HistoryService({ trail: operators, seesActors: subtree === null });
     this.state = new StateService(options, ledger);
     const reach = subtree && (() => subtree.keyIds());
     const { requests = NO_REQUESTS } = options;
     this.requests = requests.within(reach, (accountId, below) => keys.idsOf(accountId, below));
+    this.usage = new UsageService({ ledger, clock, keys, requests: this.requests, seesProviders: subtree === null });
   }
 
   /** The same operations for another caller. `onRecorded` is called when something went into the audit trail. */
@@ -103,6 +111,13 @@ export class AdminService {
 
   get oidc(): OidcSignIn | null {
     return this.#options.oidc ?? null;
+  }
+
+  /** With what was done about it since. */
+  async showRequest(requestId: string): Promise<View<typeof RequestExplanation>> {
+    const { request, explanation } = await this.requests.show(requestId);
+    const history = await this.history.ofRequest(request);
+    return { request, explanation: [...explanation, ...historyLines(history)], history };
   }
 
   async stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {

@@ -3,6 +3,7 @@ import type { AccountView } from '../admin/accounts/schema.ts';
 import { table } from '../lib/text-table.ts';
 import { versionGiven } from './arguments.ts';
 import { type Command, command } from './command.ts';
+import { historyCommand } from './request-commands.ts';
 import { ACCOUNT_SETTINGS, flagsOf, limitsText, settingsIn } from './settings.ts';
 import { amount, promotionalRow } from './text.ts';
 
@@ -40,6 +41,12 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     ask: (api, { operands: [id = ''] }) => api.call('showAccount', { id }),
     print: accountText,
   }),
+  historyCommand(
+    'accounts',
+    'accountHistory',
+    'acct_1',
+    'list what was done to an account, and what was refunded to it, newest first',
+  ),
   command({
     words: ['accounts', 'update'],
     examples: ['accounts update acct_1 --credit-cap 50/month --rpm 600'],

@@ -1,7 +1,7 @@
 /** The operator's commands. They use the admin API, whether a gateway is running or not. */
 
 import type { CreatedKey } from '../admin/keys/schema.ts';
-import { USAGE_DIMENSIONS } from '../core/usage-report.ts';
+import { USAGE_DIMENSIONS, USAGE_PERIODS } from '../core/usage-report.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { ALERT_COMMANDS } from './alert-commands.ts';
 import { type CommandShape, shape, UsageError, usageLine, versionGiven } from './arguments.ts';
@@ -12,7 +12,7 @@ import { IMPORT_COMMANDS } from './import-commands.ts';
 import { IMPORTERS } from './importer-shapes.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
 import { OPERATOR_COMMANDS } from './operator-commands.ts';
-import { REQUEST_COMMANDS } from './request-commands.ts';
+import { historyCommand, REQUEST_COMMANDS } from './request-commands.ts';
 import { ACCOUNT_SETTINGS, flagsOf, KEY_SETTINGS, settingsIn } from './settings.ts';
 import { STATE_COMMANDS } from './state-commands.ts';
 import { auditText, createdText, keyLine, keysTable, keyText, lastAuditText } from './text.ts';
@@ -66,6 +66,12 @@ export const COMMANDS: readonly Command[] = [
     ask: (api, { operands: [id = ''] }) => api.call('showKey', { id }),
     print: keyText,
   }),
+  historyCommand(
+    'keys',
+    'keyHistory',
+    'key_1',
+    'list what was done to a key, and what was refunded of its requests, newest first',
+  ),
   command({
     words: ['keys', 'update'],
     examples: ['keys update key_1 --rpm 600 --expires 2030-01-31', 'keys update key_1 --label ci --if-version 3'],
@@ -125,25 +131,33 @@ export const COMMANDS: readonly Command[] = [
   }),
   command({
     words: ['usage'],
-    examples: ['usage --by model,day --since 30d', 'usage --by key --account acct_1 --csv'],
+    examples: [
+      'usage --by model,day --since 30d',
+      'usage --by account --level 1 --period last_month --time-zone Europe/Berlin',
+      'usage --by key --account acct_1 --csv',
+    ],
     flags: {
       by: 'DIMENSION,…',
       since: 'TIME|30d',
       until: 'TIME',
+      period: USAGE_PERIODS.join('|'),
+      'time-zone': 'NAME',
       key: 'ID',
       account: 'ID',
+      level: 'N',
       label: 'TEXT',
       model: 'ID',
       provider: 'NAME',
       format: 'NAME',
       top: 'N',
-      order: 'cost|requests|tokens',
+      order: 'cost|requests|tokens|failed',
     },
     switches: ['csv', 'json'],
-    summary: `show requests, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
+    summary: `show requests, failures, tokens, cost and margin of the last 30 days; --by takes ${USAGE_DIMENSIONS.join(', ')}`,
     ask: async (api, { flags, switches }) => {
       if (switches.has('csv') && switches.has('json')) throw new UsageError('give --csv or --json, not both');
-      return api.call('usage', { query: flags });
+      const { 'time-zone': time_zone, ...query } = flags;
+      return api.call('usage', { query: { ...query, ...(time_zone !== undefined && { time_zone }) } });
     },
     print: (report, { switches }) => (switches.has('csv') ? usageCsv(report) : usageTable(report)),
   }),
@@ -200,11 +214,12 @@ export const LIST_REQUESTS: CommandShape = shape({
   flags: {
     key: 'ID',
     model: 'ID',
+    'model-part': 'TEXT',
     provider: 'NAME',
     format: 'NAME',
     'client-request-id': 'ID',
     status: 'N|5xx',
-    condition: 'NAME',
+    condition: 'NAME|any',
     since: 'TIME|24h',
     until: 'TIME|1h',
     slower: '500ms|2s',

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { AdminError } from '../admin/error.ts';
-import { statementCsv, statementHtml, statementTable } from '../admin/money/statement-text.ts';
+import { statementHtml } from '../admin/money/statement-page.ts';
+import { statementCsv, statementTable } from '../admin/money/statement-text.ts';
 import { EXPORT_FORMATS } from '../import/provider-export.ts';
 import { reconcile } from '../import/reconcile.ts';
 import { UsageError } from './arguments.ts';

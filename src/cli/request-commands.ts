@@ -1,4 +1,5 @@
-/** Commands about single requests that go through the admin API. */
+/** Commands about single requests, and about what was done to something, that go through the admin API. */
+import { eventText } from '../admin/operators/history.ts';
 import { printable } from '../lib/printable.ts';
 import { type Command, command } from './command.ts';
 
@@ -31,6 +32,22 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     },
   }),
 ];
+
+export function historyCommand(
+  of: 'keys' | 'accounts',
+  operation: 'keyHistory' | 'accountHistory',
+  example: string,
+  summary: string,
+): Command {
+  return command({
+    words: [of, 'history'],
+    examples: [`${of} history ${example}`],
+    operands: ['ID'],
+    summary,
+    ask: async (api, { operands: [id = ''] }) => (await api.call(operation, { id })).data,
+    print: (events) => (events.length === 0 ? ['Nothing is in the audit trail about it.'] : events.map(eventText)),
+  });
+}
 
 /** Both sides can hold what a terminal would act on; `--json` has them as they were. */
 function linesOf(text: string): readonly string[] {

@@ -45,9 +45,14 @@ export function keyLine(key: KeyView): readonly string[] {
 
 export function keysTable(keys: readonly KeyView[]): readonly string[] {
   if (keys.length === 0) return ['No keys yet. Create one with: gateway keys create --mode credit --credit 5'];
+  const account = keys.some((key) => key.account !== undefined);
   return table([
-    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', 'LABEL'],
-    ...keys.map((key) => [key.id, key.prefix, key.mode, key.status, figure(key), key.label ?? '']),
+    ['ID', 'PREFIX', 'MODE', 'STATUS', 'AVAILABLE', ...(account ? ['ACCOUNT'] : []), 'LABEL'],
+    ...keys.map((key) => [
+      ...[key.id, key.prefix, key.mode, key.status, figure(key)],
+      ...(account ? [key.account_name ?? key.account ?? '-'] : []),
+      key.label ?? '',
+    ]),
   ]);
 }
 

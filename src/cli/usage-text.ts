@@ -14,6 +14,8 @@ const TABLE: readonly Column[] = [
   { title: 'REQUESTS', cell: ({ requests }) => String(requests) },
   { title: 'CANCELLED', cell: ({ cancelled }) => String(cancelled) },
   { title: 'BROKEN', cell: ({ broken }) => String(broken) },
+  { title: 'FAILED', cell: ({ failed }) => String(failed) },
+  { title: 'ERROR RATE', cell: ({ error_rate }) => `${(error_rate * 100).toFixed(1)} %` },
   { title: 'INPUT', cell: (row) => String(row.input_tokens + row.cache_read_tokens + cacheWrites(row)) },
   { title: 'OUTPUT', cell: (row) => String(row.output_tokens) },
   { title: 'COST', cell: ({ cost }) => cost.toFixed(4) },
@@ -24,7 +26,9 @@ const TABLE: readonly Column[] = [
 ];
 
 const CSV: readonly Column[] = [
-  ...(['requests', 'cancelled', 'broken'] as const).map(plain),
+  ...(['requests', 'cancelled', 'broken', 'failed'] as const).map(plain),
+  { title: 'error_rate', cell: ({ error_rate }) => String(error_rate) },
+  { title: 'failed_by_condition', cell: (row) => csvText(conditions(row).join('; ')) },
   ...(['cost', 'provider_cost', 'margin', 'charged_credits'] as const).map((name) => ({
     title: name,
     cell: (row: UsageFiguresView) => amount(row[name] ?? 0),
@@ -39,13 +43,15 @@ const CSV: readonly Column[] = [
   ),
 ];
 
-const INCOMPLETE = 'Not complete: older charges are still being added to the report. Try again in a few minutes.';
+const INCOMPLETE =
+  'Not complete: older charges are still being added to the report, or failed requests cannot be read. Try again in a few minutes.';
 
 export function usageTable(report: UsageView): readonly string[] {
-  const { by, data, total, since, until } = report;
-  const range = `Usage from ${since} to ${until}, in credits:`;
-  const notes = report.complete ? [] : ['', INCOMPLETE];
-  if (data.length === 0) return [range, '', 'Nothing was charged in this time.', ...notes];
+  const { by, data, total, since, until, time_zone } = report;
+  const days = time_zone === 'UTC' ? '' : `, days of ${time_zone}`;
+  const range = `Usage from ${since} to ${until}${days}, in credits:`;
+  const notes = [...failureNotes(report), ...(report.complete ? [] : ['', INCOMPLETE])];
+  if (data.length === 0) return [range, '', 'There were no requests in this time.', ...notes];
   const texts = textColumns(by);
   const rows = [
     [...texts.map((name) => name.toUpperCase().replace('_', ' ')), ...TABLE.map(({ title }) => title)],
@@ -55,6 +61,30 @@ export function usageTable(report: UsageView): readonly string[] {
       : []),
   ];
   return [range, '', ...table(rows, texts.length), ...notes];
+}
+
+/** What failed, most of it first, and where to look at it. */
+function failureNotes({ total, without_key, since }: UsageView): readonly string[] {
+  const [first] = conditions(total);
+  const condition = first?.split('=')[0] ?? '';
+  return [
+    ...(first === undefined
+      ? []
+      : [
+          '',
+          `Failed: ${conditions(total).join(', ')}.`,
+          `See them: gateway requests list --condition ${condition} --since ${since}`,
+        ]),
+    ...(without_key.failed === 0
+      ? []
+      : ['', `Beside them, requests without a known key: ${conditions(without_key).join(', ')}.`]),
+  ];
+}
+
+function conditions({ failed_by_condition: by }: Pick<UsageFiguresView, 'failed_by_condition'>): readonly string[] {
+  return Object.entries(by)
+    .sort((a, b) => b[1] - a[1])
+    .map(([name, failed]) => `${name}=${failed}`);
 }
 
 /** Without the total, which a spreadsheet makes itself; the line that it is not complete goes with the errors. */
@@ -79,7 +109,9 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
 }
 
-function plain(name: 'requests' | 'cancelled' | 'broken' | (`${string}_tokens` & keyof UsageFiguresView)): Column {
+function plain(
+  name: 'requests' | 'cancelled' | 'broken' | 'failed' | (`${string}_tokens` & keyof UsageFiguresView),
+): Column {
   return { title: name, cell: (row) => String(row[name]) };
 }
 

@@ -10,7 +10,9 @@ import {
   ROUTING,
   type Routing,
   SINGLE,
+  STATEMENTS,
   STREAMS,
+  type StatementPolicy,
   USAGE_RECORDS,
 } from '../core/policy.ts';
 import type { Provider } from '../core/provider.ts';
@@ -117,11 +119,26 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     streams: STREAMS.read(file.streams),
     responses: RESPONSES.read(file.responses),
     requestLog: REQUEST_LOG.read(file.request_log),
+    statements: STATEMENTS.read(file.statements),
     alerts,
     ...SINGLE.read(file),
     ...USAGE_RECORDS.read(file.usage),
     ...AUDIT.read(file.audit),
   });
+}
+
+/** What stands on statements, where no gateway runs; without any of it where the file cannot be used. */
+export async function loadStatementPolicy(settings: Settings, env: Environment): Promise<StatementPolicy> {
+  const name = settings.configFile.replace(/^\.\//, '');
+  try {
+    const text = await readConfigText(settings, name);
+    if (text === null) return STATEMENTS.read();
+    const { parseConfigFile } = await fileReader();
+    return STATEMENTS.read((await parseConfigFile(text, name, new Secrets(env, settings.allowExec))).statements);
+  } catch (error) {
+    if (error instanceof ConfigError) return STATEMENTS.read();
+    throw error;
+  }
 }
 
 function modelsWithDefaults(models: ReadonlyMap<string, Model>): ReadonlyMap<string, Model> | null {

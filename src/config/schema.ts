@@ -1,6 +1,16 @@
 /** The shape of the config file: one schema is the validator, the TypeScript type and the document for editors. */
 import type { Static } from 'typebox';
-import { AUDIT, LIMITS, REQUEST_LOG, RESPONSES, ROUTING, SINGLE, STREAMS, USAGE_RECORDS } from '../core/policy.ts';
+import {
+  AUDIT,
+  LIMITS,
+  REQUEST_LOG,
+  RESPONSES,
+  ROUTING,
+  SINGLE,
+  STATEMENTS,
+  STREAMS,
+  USAGE_RECORDS,
+} from '../core/policy.ts';
 import { PROVIDER_SWITCHES, TIMEOUTS } from '../core/provider.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { closed, text } from '../lib/setting-rows.ts';
@@ -177,6 +187,7 @@ export const FileSchema = Type.Object(
     access_log: SINGLE.properties.access_log,
     account_page: SINGLE.properties.account_page,
     usage: USAGE_RECORDS.schema,
+    statements: STATEMENTS.schema,
     alerts: AlertsSchema,
     audit: AUDIT.schema,
     routing: ROUTING.schema,

@@ -16,6 +16,7 @@ const POLICY: Shown<Policy> = {
   routing: asIs,
   responses: asIs,
   requestLog: asIs,
+  statements: ({ creditPriceNanos, ...texts }) => ({ ...texts, creditPrice: Number(creditPriceNanos) / 1e9 }),
   accessLog: asIs,
   alerts: withoutSecrets,
   auditEveryMs: asIs,

@@ -3,7 +3,7 @@
  * all that a setting of the config file needs: its description, its bounds, its default and its name in the program.
  */
 import { Type } from '../lib/schema-builder.ts';
-import { bytes, count, duration, flag, seconds, section, setting, type Values } from '../lib/setting-rows.ts';
+import { bytes, count, duration, flag, seconds, section, setting, text, type Values } from '../lib/setting-rows.ts';
 import { DAY_MS, HOUR_MS } from './time.ts';
 
 const MIB = 1024 ** 2;
@@ -182,6 +182,50 @@ export const AUDIT = section(
   { description: 'The audit of the ledger. One of the gateways on a database runs it, beside requests.' },
 );
 
+const statementText = (description: string, maxLength: number) => Type.String({ minLength: 1, maxLength, description });
+
+export const STATEMENTS = section(
+  {
+    name: setting('name', statementText('Who issues the statements: your company.', 200), (given) => given ?? null),
+    address: setting(
+      'address',
+      Type.Array(statementText('A line.', 200), { maxItems: 10, description: 'Its postal address, line by line.' }),
+      (given: readonly string[] = []) => given,
+    ),
+    contact: setting(
+      'contact',
+      statementText('Whom customers ask: an e-mail address or a telephone number.', 200),
+      (given) => given ?? null,
+    ),
+    tax_id: setting('taxId', statementText('Your tax or registration number.', 100), (given) => given ?? null),
+    note: setting(
+      'note',
+      statementText('A sentence below the figures, such as how to pay.', 1_000),
+      (given) => given ?? null,
+    ),
+    currency: setting(
+      'currency',
+      text(
+        '^[A-Z]{3}$',
+        'the code of a currency, such as EUR',
+        'The currency that amounts are shown in beside credits.',
+      ),
+      (given) => given ?? null,
+    ),
+    credit_price: setting(
+      'creditPriceNanos',
+      Type.Number({
+        exclusiveMinimum: 0,
+        maximum: 1_000_000,
+        description: 'What one credit costs a customer in this currency. Default 1.',
+      }),
+      (price = 1) => BigInt(Math.round(price * 1e9)),
+    ),
+  },
+  { description: 'What stands on statements beside the figures.' },
+);
+export type StatementPolicy = Values<typeof STATEMENTS>;
+
 /** What stands in the file by itself. */
 export const SINGLE = section({
   holds: setting(
@@ -242,6 +286,7 @@ export interface Policy extends Values<typeof SINGLE>, Values<typeof AUDIT> {
   readonly routing: Routing;
   readonly responses: ResponseStorage;
   readonly requestLog: RequestLogPolicy;
+  readonly statements: StatementPolicy;
   /** Null: nothing is watched. */
   readonly alerts: AlertPolicy | null;
 }

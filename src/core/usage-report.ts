@@ -1,7 +1,12 @@
 /** Usage reports: what can be asked for, and what comes back. */
+import type { ZoneOffset } from './time-zone.ts';
 
 export const USAGE_DIMENSIONS = ['day', 'hour', 'key', 'label', 'account', 'model', 'provider', 'format'] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
+
+/** Of the days of a time zone; weeks begin on Monday. */
+export const USAGE_PERIODS = ['today', 'yesterday', 'this_week', 'last_week', 'this_month', 'last_month'] as const;
+export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 
 /** In the order of the columns of the rollups. */
 export const USAGE_SUMS = [
@@ -30,6 +35,10 @@ export interface UsageQuery {
   readonly filter: UsageFilter;
   /** Only what these keys were charged; absent for all keys. */
   readonly keys?: ReadonlySet<string>;
+  /** Of the time zone whose days are meant, within the time; absent for UTC. A day is named by the midnight of UTC on its date. */
+  readonly offsets?: readonly ZoneOffset[];
+  /** The account that each counts for, such as the root of its tree; absent where each counts for itself. Not together with `top`. */
+  readonly accountOf?: ReadonlyMap<string, string>;
   /** More rows than this are not read. */
   readonly rowsMax: number;
   /** Only the groups with the most of something; the total is of all. */
@@ -39,6 +48,17 @@ export interface UsageQuery {
 /** By what groups are ranked. */
 export const USAGE_ORDERS = ['cost', 'requests', 'tokens'] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
+
+/** The sums that make the order. */
+export const ORDER_SUMS: Readonly<Record<UsageOrder, readonly UsageSum[]>> = {
+  cost: ['cost_nanos'],
+  requests: ['charges'],
+  tokens: ['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output'],
+};
+
+export function inOrder(order: UsageOrder, sums: UsageSums): number {
+  return Number(ORDER_SUMS[order].reduce((sum, name) => sum + sums[name], 0n));
+}
 
 /** The time is no part of a group here: by day and key, the rows of the first keys for each day. */
 interface UsageTop {

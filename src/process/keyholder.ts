@@ -1,4 +1,5 @@
 /** The key holder's page of a serving thread. */
+import type { StatementPolicy } from '../core/policy.ts';
 import { type KeyholderOptions, KeyholderPage } from '../keyholder/page.ts';
 import { ownStatement, type WrittenStatement } from '../keyholder/statement.ts';
 import type { LedgerAdmin } from '../ledger/port.ts';
@@ -25,7 +26,8 @@ export function keyholderPage({ requestLog, ...sources }: PageSources): Keyholde
         return null;
       }
     },
-    statement: (keyId, month) => writeStatement(ledger, gateway.clock.nowMs(), keyId, month),
+    statement: (keyId, month) =>
+      writeStatement(ledger, gateway.clock.nowMs(), keyId, month, gateway.policy().statements),
   });
 }
 
@@ -35,16 +37,20 @@ async function writeStatement(
   nowMs: number,
   keyId: string,
   month: string,
+  policy: StatementPolicy,
 ): Promise<WrittenStatement | null> {
-  const [{ readStatementTime, statementView }, { statementCsv, statementHtml, STATEMENT_POLICY }] = await Promise.all([
-    import('../admin/money/statement.ts'),
-    import('../admin/money/statement-text.ts'),
-  ]);
+  const [{ readStatementTime, statementView }, { statementCsv }, { statementHtml, STATEMENT_POLICY }] =
+    await Promise.all([
+      import('../admin/money/statement.ts'),
+      import('../admin/money/statement-text.ts'),
+      import('../admin/money/statement-page.ts'),
+    ]);
   const time = readStatementTime({ month }, nowMs);
   const outcome = await ledger.statement(keyId, time.sinceMs, time.untilMs);
   if (outcome.kind !== 'statement') return null;
   const statement = ownStatement(outcome);
-  const view = statementView(keyId, time, statement);
+  const names = { keys: new Map([[keyId, { label: statement.name, accountId: null }]]), accounts: new Map() };
+  const view = statementView(keyId, time, statement, { names, policy });
   return {
     ...time,
     statement,

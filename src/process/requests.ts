@@ -1,14 +1,18 @@
 /** `gateway requests` and `gateway top`. The log is read where it lies, whether a gateway runs or not. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminClient, AdminConnection } from '../admin/client.ts';
+import { AdminError } from '../admin/error.ts';
 import { validQuery } from '../admin/http/validate.ts';
 import { NO_ACCOUNT } from '../admin/keys/schema.ts';
+import { historyLines } from '../admin/operators/history.ts';
+import type { RequestHistoryView } from '../admin/operators/history-schema.ts';
 import { type KeysOfAccount, Requests, type Search } from '../admin/requests/requests.ts';
 import { RequestSearch } from '../admin/requests/schema.ts';
 import { type CommandArguments, UsageError } from '../cli/arguments.ts';
 import { type Frame, requestLine, requestsTable, runningText } from '../cli/requests-text.ts';
 import type { Settings } from '../config/config.ts';
 import type { RequestView } from '../observe/request-log/view.ts';
+import { StoreError } from '../storage/errors.ts';
 import { openRequestLogReader } from './request-log.ts';
 
 const POLL_MS = 500;
@@ -45,11 +49,39 @@ function keysOfAccount(connectAdmin: () => Promise<AdminConnection>): KeysOfAcco
   };
 }
 
-export function showRequest(settings: Settings, { operands: [id = ''], switches }: CommandArguments): Promise<string> {
+export function showRequest(
+  settings: Settings,
+  { operands: [id = ''], switches }: CommandArguments,
+  connectAdmin: (() => Promise<AdminConnection>) | null = null,
+): Promise<string> {
   return withLog(settings, async (requests) => {
     const { request, explanation } = await requests.show(id);
-    return switches.has('json') ? `${JSON.stringify(request)}\n` : `${explanation.join('\n')}\n`;
+    const { history, lines } = await historyOf(request, connectAdmin);
+    return switches.has('json')
+      ? `${JSON.stringify({ ...request, history })}\n`
+      : `${[...explanation, ...lines].join('\n')}\n`;
   });
+}
+
+/** What was done about it since, of which only the admin API knows; the story is told also where that cannot be asked. */
+async function historyOf(
+  { id, held }: RequestView,
+  connectAdmin: (() => Promise<AdminConnection>) | null,
+): Promise<{ readonly history: RequestHistoryView | null; readonly lines: readonly string[] }> {
+  // Without a hold there is nothing to give back, and perhaps no store either.
+  if (held === null || connectAdmin === null) return { history: null, lines: [] };
+  try {
+    const { api, close } = await connectAdmin();
+    try {
+      const { history } = await api.call('showRequest', { id });
+      return { history, lines: historyLines(history) };
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (!(error instanceof AdminError || error instanceof StoreError)) throw error;
+    return { history: null, lines: ['', `History: cannot be looked up (${error.message})`] };
+  }
 }
 
 /** With `--follow` until `signal`: what is there first, oldest first, and then what comes. */
@@ -105,10 +137,11 @@ async function follow(
 }
 
 function searchOf(flags: CommandArguments['flags']): Search {
-  const { slower, costlier, 'client-request-id': clientRequestId, ...rest } = flags;
+  const { slower, costlier, 'client-request-id': clientRequestId, 'model-part': modelPart, ...rest } = flags;
   return validQuery(RequestSearch, {
     ...rest,
     ...(clientRequestId !== undefined && { client_request_id: clientRequestId }),
+    ...(modelPart !== undefined && { model_part: modelPart }),
     ...(slower !== undefined && { slower_than: slower }),
     ...(costlier !== undefined && { costlier_than: costlier }),
   });

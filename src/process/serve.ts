@@ -21,6 +21,7 @@ import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import { AccessLog } from '../observe/access-log.ts';
+import { FailureCounter } from '../observe/failures/counter.ts';
 import type { Reading } from '../observe/metrics/reading.ts';
 import { observers } from '../observe/observers.ts';
 import { RequestLogWriter } from '../observe/request-log/writer.ts';
@@ -66,7 +67,8 @@ export interface ServeOptions extends ServeInput {
 }
 
 /** What the operator's side must know of the configuration in use. */
-export interface CatalogNames extends Pick<Config, 'sandbox' | 'requestLog' | 'alerts' | 'auditEveryMs'> {
+export interface CatalogNames
+  extends Pick<Config, 'sandbox' | 'requestLog' | 'statements' | 'alerts' | 'auditEveryMs'> {
   readonly providers: readonly string[];
   readonly models: readonly string[];
   /** There are no other providers: what a key buys is simulated. */
@@ -176,6 +178,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { appender, reader } = options.requestLog;
   const requestLog = new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
   parts.defer(() => requestLog.close());
+  const failures = new FailureCounter({ sink: appender, log });
+  parts.defer(() => failures.close());
 
   const telemetryTo = readTelemetry(env);
   // Its library is loaded only where a target is configured.
@@ -202,6 +206,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         shortfalls,
         new AccessLog(log, () => config.accessLog),
         requestLog,
+        failures,
         ...(telemetry === null ? [] : [telemetry]),
         ...(options.observers ?? []),
       ],
@@ -310,7 +315,7 @@ function serverLimits({ limits }: Config, log: Log): ServerLimits {
 }
 
 function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'problems' | 'certificateEndsAtMs'> {
-  const { catalog, sandbox, requestLog, alerts, auditEveryMs } = config;
+  const { catalog, sandbox, requestLog, statements, alerts, auditEveryMs } = config;
   const providers = [...catalog.providers.values()];
   return {
     providers: providers.map(({ name }) => name),
@@ -318,6 +323,7 @@ function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'proble
     sandbox,
     sandboxAlone: providers.every(({ baseUrl }) => baseUrl.startsWith(sandboxUrl)),
     requestLog,
+    statements,
     alerts,
     auditEveryMs,
   };

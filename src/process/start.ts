@@ -230,6 +230,7 @@ export async function startGateway(
     clock,
     gatewayOrigin,
     known: () => serving.catalog(),
+    statements: async () => serving.catalog().statements,
     requests: new Requests(requestLog.reader, () => serving.running()),
     ready: () => serving.ready(),
     metrics: () =>

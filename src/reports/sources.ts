@@ -1,7 +1,9 @@
 /** Which rollups answer a usage report, and the parts of its SQL that both dialects have in common. */
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
+import { localDay } from '../core/time-zone.ts';
 import type { UsageDimension, UsageGroup, UsageQuery } from '../core/usage-report.ts';
 import { integerOrNull, type Row, textOrNull } from '../storage/columns.ts';
+import { dayColumn } from '../storage/day-column.ts';
 
 export interface UsageSource {
   readonly table: 'usage_hours' | 'usage_key_hours' | 'usage_key_days' | 'usage_account_days';
@@ -43,6 +45,11 @@ export function isByAccountAlone({ by, filter, keys }: UsageQuery): boolean {
   return whole && by.includes('account') && by.every((dimension) => dimension === 'account' || dimension === 'day');
 }
 
+/** Whether it is by days that the rollups by day do not have. */
+function hasOtherDays({ by, offsets }: UsageQuery): boolean {
+  return offsets !== undefined && by.includes('day');
+}
+
 /**
  * The fewest rows that carry it: the rollup without keys, or whole days of keys with the hours around them; from
  * `accountDaysMs` on, whole days of accounts.
@@ -52,7 +59,8 @@ export function sourcesOf(query: UsageQuery, accountDaysMs: number | null = null
   if (!isByKey(query)) return [{ table: 'usage_hours', sinceMs, untilMs }];
   const firstDayMs = Math.ceil(sinceMs / DAY_MS) * DAY_MS;
   const lastDayMs = Math.floor(untilMs / DAY_MS) * DAY_MS;
-  if (query.by.includes('hour') || firstDayMs >= lastDayMs) return [{ table: 'usage_key_hours', sinceMs, untilMs }];
+  if (query.by.includes('hour') || hasOtherDays(query) || firstDayMs >= lastDayMs)
+    return [{ table: 'usage_key_hours', sinceMs, untilMs }];
   const accountsMs = Math.min(lastDayMs, Math.max(firstDayMs, accountDaysMs ?? lastDayMs));
   const sources: UsageSource[] = [
     { table: 'usage_key_hours', sinceMs, untilMs: firstDayMs },
@@ -65,7 +73,7 @@ export function sourcesOf(query: UsageQuery, accountDaysMs: number | null = null
 
 /** By the columns of a rollup `r` and of the keys `k`. */
 const COLUMNS: Readonly<Record<UsageDimension, string>> = {
-  day: `r.start_ms / ${DAY_MS} * ${DAY_MS}`,
+  day: 'r.start_ms',
   hour: 'r.start_ms',
   key: 'r.key_id',
   label: 'k.label',
@@ -75,8 +83,13 @@ const COLUMNS: Readonly<Record<UsageDimension, string>> = {
   format: 'r.format',
 };
 
-export function dimensionColumn(dimension: UsageDimension): string {
-  return COLUMNS[dimension];
+export function dimensionColumn({ offsets }: UsageQuery, dimension: UsageDimension): string {
+  return dimension === 'day' ? dayColumn(COLUMNS.day, offsets) : COLUMNS[dimension];
+}
+
+/** The account that an account counts for. */
+function accountIn({ accountOf }: UsageQuery, accountId: string | null): string | null {
+  return accountId === null ? null : (accountOf?.get(accountId) ?? accountId);
 }
 
 /** What a row has to satisfy: pairs of a column and the text that it must equal. */
@@ -88,15 +101,16 @@ export function filterColumns({ filter }: UsageQuery): readonly (readonly [colum
 }
 
 /** The group of a charge that is in no rollup; null where the report does not ask for it. */
-export function groupOf({ by, filter, keys, sinceMs, untilMs }: UsageQuery, place: UsagePlace): UsageGroup | null {
+export function groupOf(query: UsageQuery, place: UsagePlace): UsageGroup | null {
+  const { by, filter, keys, sinceMs, untilMs } = query;
   const { startMs, keyId, label, accountId, model, provider, format } = place;
   if (startMs < sinceMs || startMs >= untilMs || keys?.has(keyId) === false) return null;
   const values = {
-    day: dayOf(startMs),
+    day: localDay(query.offsets, startMs),
     hour: startMs,
     key: keyId,
     label,
-    account: accountId,
+    account: accountIn(query, accountId),
     model,
     provider,
     format,
@@ -108,10 +122,12 @@ export function groupOf({ by, filter, keys, sinceMs, untilMs }: UsageQuery, plac
 }
 
 /** Of a row of a report, which has its dimensions as the columns `d0`, `d1` and so on. */
-export function groupFrom({ by }: UsageQuery, row: Row): UsageGroup {
-  return by.map((dimension, index) => {
+export function groupFrom(query: UsageQuery, row: Row): UsageGroup {
+  return query.by.map((dimension, index) => {
     const column = `d${index}`;
-    return dimension === 'day' || dimension === 'hour' ? integerOrNull(row, column) : textOrNull(row, column);
+    if (dimension === 'day' || dimension === 'hour') return integerOrNull(row, column);
+    const value = textOrNull(row, column);
+    return dimension === 'account' ? accountIn(query, value) : value;
   });
 }
 

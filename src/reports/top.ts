@@ -1,24 +1,5 @@
 /** Reports of the groups with the most of something: they are ranked first, over all of the time, and then read. */
-import type {
-  UsageDimension,
-  UsageGroup,
-  UsageOrder,
-  UsageOutcome,
-  UsageQuery,
-  UsageSum,
-  UsageSums,
-} from '../core/usage-report.ts';
-
-/** The sums that make the order. */
-export const ORDER_SUMS: Readonly<Record<UsageOrder, readonly UsageSum[]>> = {
-  cost: ['cost_nanos'],
-  requests: ['charges'],
-  tokens: ['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output'],
-};
-
-export function inOrder(order: UsageOrder, sums: UsageSums): number {
-  return Number(ORDER_SUMS[order].reduce((sum, name) => sum + sums[name], 0n));
-}
+import type { UsageDimension, UsageGroup, UsageOutcome, UsageQuery } from '../core/usage-report.ts';
 
 export function ranksGroups({ by, top }: UsageQuery): boolean {
   return top !== undefined && by.some((dimension) => !isTime(dimension));

@@ -208,6 +208,44 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'format chat' }).waitFor();
     await page.locator('tbody tr').first().waitFor();
     await inOrder();
+    await page.getByRole('button', { name: 'More filters' }).click();
+    await page.getByLabel('Model with').fill('ALPHA');
+    await page.getByLabel('Slower than').fill('0ms');
+    await inOrder();
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('button', { name: 'model with ALPHA' }).waitFor();
+    await page.locator('tbody tr').first().waitFor();
+    const downloaded = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    const file = await (await downloaded).path();
+    assert.match(
+      await readFile(file, 'utf8'),
+      /^Received,Outcome,Model,[^\r\n]*"Cost, credits","First byte, ms","Took, ms",/,
+    );
+  });
+
+  test('the overview is of any period, and says whose days it counts', async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    await page.goto(`${origin}/`);
+    await page.getByRole('combobox', { name: 'Another period' }).click();
+    await page.getByRole('option', { name: 'This month' }).click();
+    await page.getByText('credits spent this month (UTC)').waitFor();
+    await page.getByRole('combobox', { name: 'Another period' }).click();
+    await page.getByRole('option', { name: 'From – to' }).click();
+    await page.getByLabel('From', { exact: true }).fill(today);
+    await page.getByText(`credits spent on ${today} (UTC)`).waitFor();
+    await inOrder();
+    const own = await newContext(started, { timezoneId: 'Asia/Tokyo' });
+    const { page: abroad, complaints } = await watchedPage(own, origin);
+    const { body } = await adminFetch(gateway.dataDir)('/operators/owner/link', 'POST', {});
+    await abroad.goto((body as { url: string }).url);
+    await abroad.getByRole('combobox', { name: 'Days of' }).click();
+    await abroad.getByRole('option', { name: 'Asia/Tokyo' }).click();
+    await abroad.getByText('in the last 30 days (Asia/Tokyo)').waitFor();
+    await abroad.getByText('per day (Asia/Tokyo)').waitFor();
+    assert.deepEqual(await axeViolations(abroad), []);
+    assert.deepEqual(complaints, []);
+    await own.close();
   });
 
   test('a customer, a team with a cap and its key; the cap is used up, explained, raised; suspended, it is refused', async () => {
@@ -234,6 +272,11 @@ describe('the console', { skip }, () => {
     await page.getByRole('button', { name: 'I have copied it' }).click();
     await page.getByRole('heading', { name: 'Support bot' }).waitFor();
     await page.getByText('its account pays').waitFor();
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await page
+      .getByRole('row', { name: /Support bot/ })
+      .getByRole('link', { name: 'Support', exact: true })
+      .waitFor();
 
     await page.getByRole('link', { name: 'Playground' }).click();
     await page.getByRole('textbox', { name: 'Message' }).fill('Hello!');
@@ -428,6 +471,11 @@ describe('the console', { skip }, () => {
     const after = await gateway.admin.showKey(id);
     assert(after.mode === 'credit');
     assert.equal(after.credit, Number((5 + used).toFixed(9)));
+    await page.getByRole('region', { name: 'History' }).getByText('<script>it was slow</script>').waitFor();
+    await page.getByRole('button', { name: 'Refund' }).waitFor({ state: 'detached' });
+    await inOrder();
+    await page.goto(`${origin}/keys/${id}`);
+    await page.getByRole('region', { name: 'History' }).getByRole('link', { name: 'a request' }).waitFor();
     await inOrder();
   });
 

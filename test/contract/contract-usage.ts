@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.ts';
+import { offsetsWithin } from '../../src/core/time-zone.ts';
 import {
   USAGE_DIMENSIONS,
   type UsageOrder,
@@ -162,6 +163,11 @@ export function usageContract(open: OpenBooks): void {
           [[team.id], [12n]],
         ]),
       );
+      const accountOf = new Map([[team.id, root.id]]);
+      assert.deepEqual(await sums(bench, ['charged_nanos'], { by: ['account'], accountOf }), [
+        [[null], [1n]],
+        [[root.id], [14n]],
+      ]);
       await rollUpAll(bench);
     }
     await bench.ledger.moveKey(ofTeam, root.id);
@@ -289,6 +295,16 @@ export function usageContract(open: OpenBooks): void {
       assert.deepEqual(
         await sums(bench, counts, { by: ['day'] }),
         [2n, 24n, 24n, 10n].map((count, index) => [[days[index]], [count]]),
+      );
+      // Clocks in New York are five hours behind, and four from the morning of March 8 on.
+      const newYork = offsetsWithin('America/New_York', query().sinceMs, query().untilMs);
+      assert.deepEqual(
+        await sums(bench, counts, { by: ['day'], offsets: newYork }),
+        [6n, 24n, 24n, 6n].map((count, index) => [[days[index]], [count]]),
+      );
+      assert.deepEqual(
+        await sums(bench, counts, { by: ['key', 'day'], filter: { key: first }, offsets: newYork }),
+        [3n, 12n, 12n, 3n].map((count, index) => [[first, days[index]], [count]]),
       );
       assert.deepEqual(
         await sums(bench, counts, { by: ['key', 'day'], filter: { key: first } }),

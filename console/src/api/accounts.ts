@@ -2,7 +2,7 @@
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { call, type Schemas } from './client.ts';
-import { usePages } from './pages.ts';
+import { everyRow, usePages } from './pages.ts';
 import type { paths } from './schema.ts';
 
 export type Account = Schemas['Account'];
@@ -23,6 +23,11 @@ export function useAccountPages(filters: AccountFilters) {
     filters.parent === undefined || filters.parent === NO_PARENT,
   );
   return { accounts, ...pages };
+}
+
+/** All that fit, whatever level they are of, the oldest 10,000 at most. */
+export function everyAccount(filters: AccountFilters): Promise<readonly Account[]> {
+  return everyRow((page) => call('get', '/admin/v1/accounts', { query: { ...filters, ...page } }));
 }
 
 export interface Below {

@@ -34,6 +34,20 @@ export function usePages<Row>(
   return { rows, all: !pages.hasNextPage, more: nextPage(pages), error, isPending, refetch };
 }
 
+const EVERY_MAX = 10_000;
+const EVERY_PAGE = 1_000;
+
+/** Page after page, up to 10,000 rows. */
+export async function everyRow<Row>(read: (page: PageQuery) => Promise<Page<Row>>): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (let cursor: string | null = ''; cursor !== null && rows.length < EVERY_MAX; ) {
+    const page: Page<Row> = await read({ limit: EVERY_PAGE, ...(cursor !== '' && { cursor }) });
+    rows.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return rows;
+}
+
 type Pages = Pick<
   InfiniteQueryObserverBaseResult,
   'hasNextPage' | 'isFetchingNextPage' | 'isFetchNextPageError' | 'fetchNextPage'

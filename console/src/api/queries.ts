@@ -1,7 +1,7 @@
 /** What pages read, under the names by which it is kept and renewed. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { call, type Schemas } from './client.ts';
-import { usePages } from './pages.ts';
+import { everyRow, usePages } from './pages.ts';
 import type { paths } from './schema.ts';
 
 export type Key = Schemas['Key'];
@@ -18,6 +18,11 @@ export function useKeyPages(filters: KeyFilters) {
     filters.account === undefined,
   );
   return { keys, ...pages };
+}
+
+/** All that fit, the newest 10,000 at most. */
+export function everyKey(filters: KeyFilters): Promise<readonly Key[]> {
+  return everyRow((page) => call('get', '/admin/v1/keys', { query: { ...filters, ...page } }));
 }
 
 /** The first few that fit; without a text, the newest. */

@@ -5,6 +5,7 @@ import { addressOf, call, type Schemas } from './client.ts';
 import type { paths } from './schema.ts';
 
 export type LoggedRequest = Schemas['Request'];
+export type RequestHistory = Schemas['RequestHistory'];
 export type Attempt = LoggedRequest['attempts'][number];
 type Search = NonNullable<paths['/admin/v1/requests']['get']['parameters']['query']>;
 
@@ -15,6 +16,7 @@ export const REQUEST_FILTERS = [
   'account',
   'below',
   'model',
+  'model_part',
   'provider',
   'format',
   'client_request_id',
@@ -25,6 +27,27 @@ export const REQUEST_FILTERS = [
   'costlier_than',
 ] as const;
 export type RequestFilter = (typeof REQUEST_FILTERS)[number];
+/** What a request can fail with. */
+export const CONDITIONS = [
+  'provider_unavailable',
+  'upstream_error',
+  'upstream_timeout',
+  'service_unavailable',
+  'internal_error',
+  'rate_limit_exceeded',
+  'limit_reached',
+  'insufficient_credit',
+  'balance_temporarily_reserved',
+  'invalid_request',
+  'model_not_found',
+  'context_length_exceeded',
+  'request_too_large',
+  'invalid_credentials',
+  'key_expired',
+  'key_disabled',
+  'idempotency_in_flight',
+  'idempotency_conflict',
+] as const satisfies readonly Search['condition'][];
 export type RequestFilters = Partial<Record<RequestFilter, string>>;
 
 export function useRequests(filters: RequestFilters, limit = 50) {
@@ -41,11 +64,26 @@ export function useRequests(filters: RequestFilters, limit = 50) {
   });
 }
 
+const EXPORTED_MAX = 10_000;
+const EXPORTED_PAGE = 1_000;
+
+/** All that match, the newest 10,000 at most. */
+export async function allRequests(filters: RequestFilters): Promise<readonly LoggedRequest[]> {
+  const found: LoggedRequest[] = [];
+  for (let before: string | null = ''; before !== null && found.length < EXPORTED_MAX; ) {
+    const query: Search = { ...(filters as Search), limit: EXPORTED_PAGE, ...(before !== '' && { before }) };
+    const page: Schemas['RequestList'] = await call('get', '/admin/v1/requests', { query });
+    found.push(...page.data);
+    before = page.next;
+  }
+  return found;
+}
+
 export function useRequest(id: string) {
   return useQuery({
     queryKey: ['request', id],
     queryFn: ({ signal }) => call('get', '/admin/v1/requests/{id}', { path: { id }, signal }),
-    // It has ended: nothing of it changes.
+    // It has ended: only what is done about it here changes, which asks for it again.
     staleTime: Number.POSITIVE_INFINITY,
   });
 }

@@ -199,6 +199,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/history': {
+    /** What was done to an account, and what was refunded to it, newest first */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Newest first, the last 200; the audit trail has all. */
+        200: {
+          content: {
+            'application/json': components['schemas']['HistoryList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/keys': {
     /** Move a key to the account; its own balance, if any, goes to the root */
     post: {
@@ -793,6 +817,30 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/keys/{id}/history': {
+    /** What was done to a key, and what was refunded of its requests, newest first */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Newest first, the last 200; the audit trail has all. */
+        200: {
+          content: {
+            'application/json': components['schemas']['HistoryList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/keys/{id}/promotions': {
     /** What is left of promotional credit, next to expire first */
     get: {
@@ -1319,6 +1367,8 @@ export interface paths {
           key?: string;
           /** @description As the client named it. */
           model?: string;
+          /** @description A part of that name, in any case of letters. */
+          model_part?: string;
           /** @description One that was called. */
           provider?: string;
           /** @description The format that the client spoke. */
@@ -1327,8 +1377,9 @@ export interface paths {
           client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
-          /** @description See docs/connect/errors.md. */
+          /** @description What it failed with, see docs/connect/errors.md; any: whatever that was. */
           condition?:
+            | 'any'
             | 'invalid_credentials'
             | 'key_expired'
             | 'key_disabled'
@@ -1385,7 +1436,7 @@ export interface paths {
     };
   };
   '/admin/v1/requests/{id}': {
-    /** One request, with an explanation in plain words */
+    /** One request, with an explanation in plain words and what was done about it since */
     get: {
       parameters: {
         path: {
@@ -1513,6 +1564,8 @@ export interface paths {
           key?: string;
           /** @description As the client named it. */
           model?: string;
+          /** @description A part of that name, in any case of letters. */
+          model_part?: string;
           /** @description One that was called. */
           provider?: string;
           /** @description The format that the client spoke. */
@@ -1521,8 +1574,9 @@ export interface paths {
           client_request_id?: string;
           /** @description A status such as 429, or a class such as 5xx. */
           status?: string;
-          /** @description See docs/connect/errors.md. */
+          /** @description What it failed with, see docs/connect/errors.md; any: whatever that was. */
           condition?:
+            | 'any'
             | 'invalid_credentials'
             | 'key_expired'
             | 'key_disabled'
@@ -1718,10 +1772,14 @@ export interface paths {
         query?: {
           /** @description What to group by: day, hour, key, label, account, model, provider, format, separated by commas. Without it, one row for all. */
           by?: string;
-          /** @description From the beginning of this hour (for 30d: of this day), in UTC. Default 30d. */
+          /** @description From the beginning of this hour (for 30d: of this day). Default 30d. */
           since?: string;
-          /** @description Up to the end of this hour, in UTC. Default: now. */
+          /** @description Up to the end of this hour. Default: now. */
           until?: string;
+          /** @description Instead of since and until. Weeks begin on Monday. */
+          period?: 'today' | 'yesterday' | 'this_week' | 'last_week' | 'this_month' | 'last_month';
+          /** @description Whose days are meant, and times without a zone. Default UTC. */
+          time_zone?: string;
           /** @description Only the key with this id. */
           key?: string;
           /** @description Only the keys of the account with this id and of those below it. */
@@ -1734,10 +1792,12 @@ export interface paths {
           provider?: string;
           /** @description Only this format. */
           format?: string;
+          /** @description By account: those further down count for theirs of this level. 1: what each customer spent, with all of its teams. */
+          level?: number;
           /** @description Only so many groups, those with the most of `order`; days and hours do not make a group. The total is of all. */
           top?: number;
           /** @description What `top` goes by. Default cost. */
-          order?: 'cost' | 'requests' | 'tokens';
+          order?: 'cost' | 'requests' | 'tokens' | 'failed';
         };
       };
       responses: {
@@ -2008,6 +2068,8 @@ export interface components {
     BudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
@@ -2065,6 +2127,8 @@ export interface components {
     CreatedBudgetKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       /** @description For clients of Format A. */
       base_url: string;
@@ -2108,6 +2172,8 @@ export interface components {
     CreatedCreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
@@ -2161,6 +2227,8 @@ export interface components {
     CreditKey: {
       /** @description The account that pays for the key. */
       account?: string;
+      /** @description What that account is called now; in lists. */
+      account_name?: string;
       addresses: string[] | null;
       balance: number;
       /** @description For clients of Format A. */
@@ -2288,11 +2356,42 @@ export interface components {
       ok: boolean;
       pid: number;
     };
+    /** HistoryEvent */
+    HistoryEvent: {
+      /** @description As the audit trail names it: key.change, account.credit, request.refund. */
+      action: string;
+      /** @description The name of who did it; null for an account-admin. */
+      actor: string | null;
+      /** @description Of what was booked, in credits with its sign. */
+      amount: number | null;
+      at: string;
+      /** @description What was changed, as JSON text; null where there was nothing. */
+      changes: {
+        field: string;
+        from: string | null;
+        to: string | null;
+      }[];
+      /** @description The note or reason that was given. */
+      reason: string | null;
+      /** @description The request that was refunded. */
+      request_id: string | null;
+    };
+    /**
+     * HistoryList
+     * @description Newest first, the last 200; the audit trail has all.
+     */
+    HistoryList: {
+      data: components['schemas']['HistoryEvent'][];
+      /** @enum {string} */
+      object: 'list';
+    };
     /** ImportedKey */
     ImportedKey:
       | {
           /** @description The account that pays for the key. */
           account?: string;
+          /** @description What that account is called now; in lists. */
+          account_name?: string;
           addresses: string[] | null;
           balance: number;
           /** @description For clients of Format A. */
@@ -2343,6 +2442,8 @@ export interface components {
       | {
           /** @description The account that pays for the key. */
           account?: string;
+          /** @description What that account is called now; in lists. */
+          account_name?: string;
           addresses: string[] | null;
           /** @description For clients of Format A. */
           base_url: string;
@@ -2947,7 +3048,19 @@ export interface components {
     /** RequestExplanation */
     RequestExplanation: {
       explanation: string[];
+      history: components['schemas']['RequestHistory'];
       request: components['schemas']['Request'];
+    };
+    /**
+     * RequestHistory
+     * @description What was done about the request since, newest first.
+     */
+    RequestHistory: {
+      events: components['schemas']['HistoryEvent'][];
+      /** @description What is left to refund of what it was charged, in credits. */
+      refundable: number;
+      /** @description The sum of its refunds, in credits. */
+      refunded: number;
     };
     /** RequestList */
     RequestList: {
@@ -3032,10 +3145,33 @@ export interface components {
       /** @description false: the period is not over, and more may follow. */
       closed: boolean;
       closing_balance: string | null;
+      /** @description The same sums in the currency of the configuration, rounded; credits are what counts. */
+      currency: {
+        by_kind: {
+          [key: string]: string;
+        };
+        closing_balance: string | null;
+        code: string;
+        /** @description What one credit costs in it. */
+        credit_price: string;
+        entries: string;
+        opening_balance: string | null;
+        usage: string;
+      } | null;
       entries: components['schemas']['StatementEntry'][];
       from: string;
       /** @description Of the account or the key. */
       id: string;
+      /** @description When it was made. */
+      issued_at: string;
+      /** @description Who issues it, as the configuration says (`statements`); null where it says nothing. */
+      issuer: {
+        address: string[];
+        contact: string | null;
+        name: string | null;
+        note: string | null;
+        tax_id: string | null;
+      } | null;
       /** @description The name or label that it has today. */
       name: string | null;
       /** @enum {string} */
@@ -3047,6 +3183,10 @@ export interface components {
       /** @description The first day after the period. */
       to: string;
       totals: {
+        /** @description The sum of the entries of each kind. */
+        by_kind: {
+          [key: string]: string;
+        };
         cache_read_tokens: number;
         cache_write_1h_tokens: number;
         cache_write_tokens: number;
@@ -3076,6 +3216,8 @@ export interface components {
       actor: string | null;
       /** @description What it adds to the balance, with its sign. */
       amount: string;
+      /** @description The amount in `currency`, rounded; null where none is configured. */
+      amount_in_currency: string | null;
       at: string;
       /** @description Of promotional credit. */
       expires_at: string | null;
@@ -3095,8 +3237,13 @@ export interface components {
     StatementPage: string;
     /** StatementUsage */
     StatementUsage: {
+      /** @description The account that the key has now. */
+      account: string | null;
+      account_name: string | null;
       /** @description What was charged for them. */
       amount: string;
+      /** @description The amount in `currency`, rounded; null where none is configured. */
+      amount_in_currency: string | null;
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
       cache_write_tokens: number;
@@ -3105,6 +3252,8 @@ export interface components {
       /** @description Input that was neither read from a cache nor written to one. */
       input_tokens: number;
       key: string;
+      /** @description What the key is called now. */
+      label: string | null;
       /** @description Null where nothing is known of the calls. */
       model: string | null;
       /** @description Reasoning included. */
@@ -3181,6 +3330,14 @@ export interface components {
         p95: number;
         p99: number;
       } | null;
+      /** @description From 0 to 1: failed and broken, as a part of all requests (requests, cancelled and failed). */
+      error_rate: number;
+      /** @description Requests that were refused or failed, with nothing charged. They are in no other count. */
+      failed: number;
+      /** @description The same by their condition, such as upstream_error or rate_limit_exceeded. */
+      failed_by_condition: {
+        [key: string]: number;
+      };
       /** @description In milliseconds; null where no request says. */
       first_byte_ms: {
         p50: number;
@@ -3202,15 +3359,26 @@ export interface components {
     /** UsageReport */
     UsageReport: {
       by: ('day' | 'hour' | 'key' | 'label' | 'account' | 'model' | 'provider' | 'format')[];
-      /** @description false: older charges are still being added, as after an upgrade; ask again later. */
+      /** @description false: older charges are still being added, as after an upgrade, or the counts of failed requests cannot be read; ask again later. */
       complete: boolean;
       data: components['schemas']['UsageRow'][];
       /** @enum {string} */
       object: 'usage';
       since: string;
+      /** @description Whose days are meant. */
+      time_zone: string;
       total: components['schemas']['UsageFigures'];
       /** @description Not part of the report. */
       until: string;
+      /** @description Requests in this time that no known key was given with: in no row and in no total, whatever is filtered. None for an account-admin. */
+      without_key: {
+        /** @description Requests that were refused or failed, with nothing charged. They are in no other count. */
+        failed: number;
+        /** @description The same by their condition, such as upstream_error or rate_limit_exceeded. */
+        failed_by_condition: {
+          [key: string]: number;
+        };
+      };
     };
     /**
      * UsageRow
@@ -3241,6 +3409,14 @@ export interface components {
         p95: number;
         p99: number;
       } | null;
+      /** @description From 0 to 1: failed and broken, as a part of all requests (requests, cancelled and failed). */
+      error_rate: number;
+      /** @description Requests that were refused or failed, with nothing charged. They are in no other count. */
+      failed: number;
+      /** @description The same by their condition, such as upstream_error or rate_limit_exceeded. */
+      failed_by_condition: {
+        [key: string]: number;
+      };
       /** @description In milliseconds; null where no request says. */
       first_byte_ms: {
         p50: number;

@@ -5,13 +5,18 @@ import type { paths } from './schema.ts';
 
 export type UsageRow = Schemas['UsageRow'];
 export type UsageFigures = Schemas['UsageFigures'];
-type Parameters = NonNullable<paths['/admin/v1/usage']['get']['parameters']['query']>;
+export type UsageQuery = NonNullable<paths['/admin/v1/usage']['get']['parameters']['query']>;
 
-export function useUsage(query: Parameters) {
+export function usageOf(query: UsageQuery, signal?: AbortSignal) {
+  return call('get', '/admin/v1/usage', { query, ...(signal !== undefined && { signal }) });
+}
+
+export function useUsage(query: UsageQuery, enabled = true) {
   return useQuery({
     queryKey: ['usage', query],
-    queryFn: ({ signal }) => call('get', '/admin/v1/usage', { query, signal }),
+    queryFn: ({ signal }) => usageOf(query, signal),
     refetchInterval: 30_000,
     placeholderData: keepPreviousData,
+    enabled,
   });
 }

@@ -70,7 +70,7 @@ export function bytes(value: number): string {
 export function percent(part: number, all: number): string {
   if (all === 0) return '0 %';
   const value = (part / all) * 100;
-  return `${value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(value < 1 ? 2 : 1)} %`;
+  return `${value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(value < 1 ? 2 : 1)}\u{a0}%`;
 }
 
 const STEPS: readonly (readonly [number, Intl.RelativeTimeFormatUnit])[] = [

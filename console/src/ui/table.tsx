@@ -17,6 +17,7 @@ import { useLocation } from 'wouter';
 import { csv, saveCsv } from './csv.ts';
 import { IconColumns, IconDown, IconDownload, IconUp } from './icons.tsx';
 import css from './table.module.css';
+import { toast } from './toast.tsx';
 
 const features = tableFeatures({
   rowSortingFeature,
@@ -32,6 +33,8 @@ export interface Column<Row> {
   readonly value: (row: Row) => string | number | bigint | null;
   /** The same as a person reads it; the value itself where this gives nothing. */
   readonly cell?: (row: Row) => ReactNode;
+  /** Of the value, for the CSV, where the header does not name it; of each row where rows differ. */
+  readonly unit?: string | ((row: Row) => string);
   readonly right?: boolean;
   /** Not shown at phone width. */
   readonly minor?: boolean;
@@ -49,6 +52,8 @@ interface TableProps<Row> {
   readonly tools?: ReactNode;
   /** Asked for when the end of what is there comes into view. */
   readonly more?: (() => void) | undefined;
+  /** All that there is, for the CSV, where only a part of it is shown. */
+  readonly everything?: (() => Promise<readonly Row[]>) | undefined;
   readonly sortable?: boolean;
   readonly marked?: (row: Row) => boolean;
 }
@@ -56,7 +61,7 @@ interface TableProps<Row> {
 const STEP = 50;
 
 export function DataTable<Row extends object>(props: TableProps<Row>) {
-  const { name, rows, columns, rowId, href, tools, more, sortable = true, marked } = props;
+  const { name, rows, columns, rowId, href, tools, more, everything, sortable = true, marked } = props;
   const [, navigate] = useLocation();
   const [hidden, setHidden] = useHidden(name, columns);
   const [shown, setShown] = useState(STEP);
@@ -94,15 +99,21 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
     else more?.();
   }, [visible.length, all.length, more === undefined]);
 
-  const download = (): void => {
-    const chosen = columns.filter((column) => !hidden.includes(column.id));
-    saveCsv(
-      name,
-      csv(
-        chosen.map((column) => column.header),
-        all.map((row) => chosen.map((column) => column.value(row.original))),
-      ),
-    );
+  const download = async (): Promise<void> => {
+    const chosen = columns.filter((column) => !hidden.includes(column.id)).flatMap(exported);
+    try {
+      const shown = all.map((row) => row.original);
+      const exportedRows = (await everything?.()) ?? shown;
+      saveCsv(
+        name,
+        csv(
+          chosen.map(({ header }) => header),
+          exportedRows.map((row) => chosen.map(({ value }) => value(row))),
+        ),
+      );
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error));
+    }
   };
 
   return (
@@ -139,8 +150,8 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
               ))}
             </Menu.Dropdown>
           </Menu>
-          <Tooltip label="Download the shown rows as CSV">
-            <ActionIcon aria-label="Download CSV" onClick={download}>
+          <Tooltip label="Download all rows with the shown columns as CSV">
+            <ActionIcon aria-label="Download CSV" onClick={() => void download()}>
               <IconDownload />
             </ActionIcon>
           </Tooltip>
@@ -210,6 +221,16 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
       </section>
     </div>
   );
+}
+
+/** The columns of the CSV: with their units, in the header or, where rows differ, in a column of its own. */
+function exported<Row>({ header, value, unit }: Column<Row>): readonly Pick<Column<Row>, 'header' | 'value'>[] {
+  if (typeof unit === 'function')
+    return [
+      { header, value },
+      { header: `${header}, unit`, value: unit },
+    ];
+  return [{ header: unit === undefined ? header : `${header}, ${unit}`, value }];
 }
 
 function plain(value: string | number | bigint | null | undefined): ReactNode {

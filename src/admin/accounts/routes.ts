@@ -1,6 +1,8 @@
 import { OPERATORS, OWNERS, VIEWERS } from '../http/roles.ts';
 import { AS_ANSWERED, route } from '../http/route.ts';
+import { withCredit } from '../keys/routes.ts';
 import { CreditBody } from '../keys/schema.ts';
+import { HistoryList } from '../operators/history-schema.ts';
 import type { AdminService } from '../service.ts';
 import { eraseAccount } from './erase.ts';
 import {
@@ -50,6 +52,16 @@ export const ACCOUNT_ROUTES = {
     answer: Account,
     handle: (admin, { id }) => admin.accounts.show(id),
   }),
+  accountHistory: route({
+    at: 'GET /accounts/:id/history',
+    roles: VIEWERS,
+    summary: 'What was done to an account, and what was refunded to it, newest first',
+    answer: HistoryList,
+    handle: async (admin, { id }) => {
+      await admin.accounts.summary(id);
+      return admin.history.of(id);
+    },
+  }),
   changeAccount: route({
     at: 'PATCH /accounts/:id',
     roles: OPERATORS,
@@ -88,7 +100,7 @@ export const ACCOUNT_ROUTES = {
     at: 'POST /accounts/:id/credit',
     roles: OPERATORS,
     action: 'account.credit',
-    recorded: CHANGE,
+    recorded: { ...CHANGE, after: withCredit },
     summary: 'Add credit to a root',
     body: CreditBody,
     answer: Account,

@@ -1,5 +1,7 @@
 import { OPERATORS, VIEWERS } from '../http/roles.ts';
 import { route } from '../http/route.ts';
+import type { View } from '../http/view.ts';
+import { HistoryList } from '../operators/history-schema.ts';
 import type { AdminService } from '../service.ts';
 import {
   CreatedKey,
@@ -21,6 +23,14 @@ const CHANGE = {
   before: (admin: AdminService, { id }: { readonly id: string }) => admin.keys.show(id),
   after: withoutText,
 };
+
+/** What was added, and why, beside the state after it. */
+export function withCredit(
+  answer: object,
+  { body: { amount, note } }: { readonly body: Pick<View<typeof CreditBody>, 'amount' | 'note'> },
+): object {
+  return { ...answer, amount: String(amount), ...(note != null && { note }) };
+}
 
 export const KEY_ROUTES = {
   createKey: route({
@@ -64,6 +74,16 @@ export const KEY_ROUTES = {
     answer: Key,
     handle: (admin, { id }) => admin.keys.show(id),
   }),
+  keyHistory: route({
+    at: 'GET /keys/:id/history',
+    roles: VIEWERS,
+    summary: 'What was done to a key, and what was refunded of its requests, newest first',
+    answer: HistoryList,
+    handle: async (admin, { id }) => {
+      await admin.keys.summary(id);
+      return admin.history.of(id);
+    },
+  }),
   changeKey: route({
     at: 'PATCH /keys/:id',
     roles: OPERATORS,
@@ -91,7 +111,7 @@ export const KEY_ROUTES = {
     at: 'POST /keys/:id/credit',
     roles: OPERATORS,
     action: 'key.credit',
-    recorded: CHANGE,
+    recorded: { ...CHANGE, after: withCredit },
     summary: 'Add credit',
     body: CreditBody,
     answer: Key,

@@ -95,6 +95,7 @@ const keyFields = {
   input_tokens: Type.Integer(),
   output_tokens: Type.Integer(),
   account: Type.Optional(Type.String({ description: 'The account that pays for the key.' })),
+  account_name: Type.Optional(Type.String({ description: 'What that account is called now; in lists.' })),
 };
 
 const creditFields = {

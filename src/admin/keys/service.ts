@@ -132,11 +132,19 @@ export class KeyService {
     if (cursor !== undefined) requireCursor(await ledger.getKey(cursor));
     const accountId = account === NO_ACCOUNT ? null : account;
     const query = { ...filters, after: cursor, accountId, below: below === 'yes' };
-    return pageOf(
+    const page = await pageOf(
       perPage,
       (limit) => ledger.listKeys({ ...query, limit }),
       (summary) => keyView(summary, gatewayOrigin),
     );
+    const ids = [...new Set(page.data.flatMap(({ account: of }) => (of === undefined ? [] : [of])))];
+    const accounts = ids.length === 0 ? [] : await ledger.listAccounts({ ids });
+    const names = new Map(accounts.map(({ account: { id, name } }) => [id, name]));
+    const data = page.data.map((key) => {
+      const account_name = names.get(key.account ?? '');
+      return account_name === undefined ? key : { ...key, account_name };
+    });
+    return { ...page, data };
   }
 
   async show(keyId: string): Promise<KeyView> {

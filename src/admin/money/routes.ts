@@ -1,9 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import { OPERATORS, VIEWERS } from '../http/roles.ts';
-import { AS_ANSWERED, route } from '../http/route.ts';
+import { route } from '../http/route.ts';
 import { CorrectionBody, CorrectionView, PromotionList, RefundBody, RefundView } from './schema.ts';
+import { STATEMENT_POLICY, statementHtml } from './statement-page.ts';
 import { Statement, StatementCsv, StatementPage, StatementQuery, type StatementView } from './statement-schema.ts';
-import { STATEMENT_POLICY, statementCsv, statementHtml } from './statement-text.ts';
+import { statementCsv } from './statement-text.ts';
 
 /** By `format`: the handler writes two of the three itself. */
 const STATEMENT: object = {
@@ -14,6 +15,14 @@ const STATEMENT: object = {
     'text/csv': { schema: StatementCsv },
     'text/html': { schema: StatementPage },
   },
+};
+
+/** The reason is seen with the object, not only on a statement. */
+const WITH_REASON = {
+  after: (answer: object, { body: { reason } }: { readonly body: { readonly reason: string } }) => ({
+    ...answer,
+    reason,
+  }),
 };
 
 const OF_ACCOUNTS = {
@@ -42,7 +51,7 @@ const OF_ACCOUNTS = {
     at: 'POST /accounts/:id/corrections',
     roles: OPERATORS,
     action: 'credit.correct',
-    recorded: AS_ANSWERED,
+    recorded: WITH_REASON,
     summary: 'Correct a balance: add credits, or subtract credits that are not held',
     body: CorrectionBody,
     status: 201,
@@ -56,7 +65,7 @@ export const MONEY_ROUTES = {
     at: 'POST /requests/:id/refund',
     roles: OPERATORS,
     action: 'request.refund',
-    recorded: AS_ANSWERED,
+    recorded: WITH_REASON,
     summary: 'Refund what a request was charged, or a part of it, to whoever paid',
     body: RefundBody,
     status: 201,

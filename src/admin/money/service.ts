@@ -2,7 +2,8 @@
 
 import type { Clock } from '../../core/clock.ts';
 import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../../core/money.ts';
-import type { LedgerAdmin } from '../../ledger/port.ts';
+import type { StatementPolicy } from '../../core/policy.ts';
+import type { KeySummary, LedgerAdmin, Statement } from '../../ledger/port.ts';
 import { AdminError } from '../error.ts';
 import { unexpected } from '../http/validate.ts';
 import type { View } from '../http/view.ts';
@@ -12,15 +13,21 @@ import { CorrectionBody, RefundBody } from './schema.ts';
 import { readStatementTime, statementView } from './statement.ts';
 import type { StatementQuery, StatementView } from './statement-schema.ts';
 
+interface MoneyServiceOptions {
+  readonly ledger: LedgerAdmin;
+  readonly clock: Clock;
+  readonly actorId: string | null;
+  /** What stands on statements beside the figures. */
+  statements(): Promise<StatementPolicy> | null;
+}
+
 export class MoneyService {
   readonly #ledger: LedgerAdmin;
-  readonly #clock: Clock;
-  readonly #actorId: string | null;
+  readonly #options: MoneyServiceOptions;
 
-  constructor(ledger: LedgerAdmin, clock: Clock, actorId: string | null) {
-    this.#clock = clock;
-    this.#ledger = ledger;
-    this.#actorId = actorId;
+  constructor(options: MoneyServiceOptions) {
+    this.#ledger = options.ledger;
+    this.#options = options;
   }
 
   async refund(requestId: string, body: View<typeof RefundBody>): Promise<RefundView> {
@@ -37,7 +44,7 @@ export class MoneyService {
       entryId,
       amountNanos,
       note: body.reason.toWellFormed(),
-      actor: this.#actorId,
+      actor: this.#options.actorId,
     });
     if (outcome.kind === 'unknown_charge') throw unknownRequest(requestId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
@@ -73,11 +80,24 @@ export class MoneyService {
   }
 
   async statement(id: string, query: View<typeof StatementQuery>): Promise<StatementView> {
-    const time = readStatementTime(query, this.#clock.nowMs());
+    const time = readStatementTime(query, this.#options.clock.nowMs());
     const outcome = await this.#ledger.statement(id, time.sinceMs, time.untilMs);
     if (outcome.kind === 'unknown_payer') throw unknownPayer(id);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);
-    return statementView(id, time, outcome);
+    const keys = await this.#keysOf(id, outcome.of);
+    const accounts = outcome.of === 'key' ? [] : await this.#ledger.listAccounts({ within: id });
+    const names = {
+      keys: new Map(keys.map(({ key }) => [key.id, key])),
+      accounts: new Map(accounts.map(({ account }) => [account.id, account.name])),
+    };
+    return statementView(id, time, outcome, { names, policy: await this.#options.statements() });
+  }
+
+  /** Those that have left since are not among them. */
+  async #keysOf(id: string, of: Statement['of']): Promise<readonly KeySummary[]> {
+    if (of !== 'key') return this.#ledger.listKeys({ accountId: id, below: true });
+    const key = await this.#ledger.getKey(id);
+    return key === null ? [] : [key];
   }
 
   async correct(payerId: string, body: View<typeof CorrectionBody>): Promise<CorrectionView> {
@@ -85,7 +105,7 @@ export class MoneyService {
     if (amountNanos === null || amountNanos === 0n) throw unexpected(CorrectionBody, 'amount', body.amount);
     const entryId = body.entry_id?.toWellFormed() ?? newId('correction');
     const note = body.reason.toWellFormed();
-    const request = { payerId, entryId, amountNanos, note, actor: this.#actorId };
+    const request = { payerId, entryId, amountNanos, note, actor: this.#options.actorId };
     const outcome = await this.#ledger.correct(request);
     if (outcome.kind === 'unknown_payer') throw unknownPayer(payerId);
     if (outcome.kind === 'refused') throw new AdminError('refused', outcome.reason);

@@ -24,12 +24,19 @@ export const StatementQuery = Type.Object(
 const Amount = (description: string) => Type.String({ description });
 const text = Type.Union([Type.String(), Type.Null()]);
 
+const inCurrency = {
+  amount_in_currency: Type.Union([Type.String(), Type.Null()], {
+    description: 'The amount in `currency`, rounded; null where none is configured.',
+  }),
+};
+
 const StatementEntry = Type.Object(
   {
     at: Type.String(),
     kind: Type.Enum(['purchase', 'promotion', 'refund', 'correction', 'expired', 'transfer_out', 'transfer_in']),
     id: Type.String(),
     amount: Amount('What it adds to the balance, with its sign.'),
+    ...inCurrency,
     reason: text,
     actor: Type.Union([Type.String(), Type.Null()], { description: 'The operator who booked it.' }),
     request_id: Type.Union([Type.String(), Type.Null()], { description: 'The request that was refunded.' }),
@@ -51,9 +58,13 @@ const tokens = {
 const StatementUsage = Type.Object(
   {
     key: Type.String(),
+    label: Type.Union([Type.String(), Type.Null()], { description: 'What the key is called now.' }),
+    account: Type.Union([Type.String(), Type.Null()], { description: 'The account that the key has now.' }),
+    account_name: text,
     model: Type.Union([Type.String(), Type.Null()], { description: 'Null where nothing is known of the calls.' }),
     charges: Type.Integer({ description: 'Calls that were charged, cancelled ones too.' }),
     amount: Amount('What was charged for them.'),
+    ...inCurrency,
     ...tokens,
   },
   { title: 'StatementUsage' },
@@ -72,9 +83,39 @@ export const Statement = Type.Object(
       description: 'In credits; null for an account below a root, which has no balance of its own.',
     }),
     closing_balance: text,
+    issued_at: Type.String({ description: 'When it was made.' }),
+    issuer: Type.Union(
+      [
+        Type.Object({
+          name: text,
+          address: Type.Array(Type.String()),
+          contact: text,
+          tax_id: text,
+          note: text,
+        }),
+        Type.Null(),
+      ],
+      { description: 'Who issues it, as the configuration says (`statements`); null where it says nothing.' },
+    ),
+    currency: Type.Union(
+      [
+        Type.Object({
+          code: Type.String(),
+          credit_price: Type.String({ description: 'What one credit costs in it.' }),
+          opening_balance: text,
+          entries: Type.String(),
+          usage: Type.String(),
+          by_kind: Type.Record(Type.String(), Type.String()),
+          closing_balance: text,
+        }),
+        Type.Null(),
+      ],
+      { description: 'The same sums in the currency of the configuration, rounded; credits are what counts.' },
+    ),
     entries: Type.Array(StatementEntry),
     usage: Type.Array(StatementUsage),
     totals: Type.Object({
+      by_kind: Type.Record(Type.String(), Type.String(), { description: 'The sum of the entries of each kind.' }),
       entries: Amount('The sum of the entries.'),
       usage: Amount('The sum of the usage: opening_balance + entries - usage = closing_balance.'),
       charges: Type.Integer(),

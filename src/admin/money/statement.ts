@@ -1,6 +1,9 @@
 /** A statement as the API shows it, and the time that it is asked for. */
 
+import { Currency } from '../../core/currency.ts';
+import type { KeyRecord } from '../../core/key.ts';
 import { decimalCredits } from '../../core/money.ts';
+import type { StatementPolicy } from '../../core/policy.ts';
 import { isoDay } from '../../core/time.ts';
 import type { Statement, StatementUsage, TokenClass } from '../../ledger/port.ts';
 import { readTime } from '../http/time.ts';
@@ -44,9 +47,28 @@ function dayMs(field: 'from' | 'to', value: string): number {
   return atMs;
 }
 
-export function statementView(id: string, { sinceMs, untilMs }: StatementTime, made: Statement): StatementView {
-  const sum = (amounts: readonly { readonly amount: bigint }[]): string =>
-    decimalCredits(amounts.reduce((total, { amount }) => total + amount, 0n));
+interface StatementContext {
+  /** What keys and accounts are called now. */
+  readonly names: {
+    readonly keys: ReadonlyMap<string, Pick<KeyRecord, 'label' | 'accountId'>>;
+    readonly accounts: ReadonlyMap<string, string>;
+  };
+  readonly policy: StatementPolicy | null;
+}
+
+export function statementView(
+  id: string,
+  { sinceMs, untilMs }: StatementTime,
+  made: Statement,
+  { names, policy }: StatementContext,
+): StatementView {
+  const sumOf = (amounts: readonly { readonly amount: bigint }[]): bigint =>
+    amounts.reduce((total, { amount }) => total + amount, 0n);
+  const money = policy?.currency == null ? null : new Currency(policy.currency, policy.creditPriceNanos);
+  const [entries, usage] = [sumOf(made.entries), sumOf(made.usage)];
+  const kinds = Map.groupBy(made.entries, ({ kind }) => kind);
+  const byKind = (text: (nanos: bigint) => string): Readonly<Record<string, string>> =>
+    Object.fromEntries(Array.from(kinds, ([kind, of]) => [kind, text(sumOf(of))]));
   return {
     object: 'statement',
     id,
@@ -55,6 +77,17 @@ export function statementView(id: string, { sinceMs, untilMs }: StatementTime, m
     from: isoDay(sinceMs),
     to: isoDay(untilMs),
     closed: untilMs <= made.nowMs,
+    issued_at: new Date(made.nowMs).toISOString(),
+    issuer: policy && issuerOf(policy),
+    currency: money && {
+      code: money.code,
+      credit_price: decimalCredits(money.creditPriceNanos),
+      opening_balance: money.text(made.opening),
+      entries: money.text(entries),
+      usage: money.text(usage),
+      by_kind: byKind((amount) => money.text(amount)),
+      closing_balance: money.text(made.closing),
+    },
     opening_balance: made.opening === null ? null : decimalCredits(made.opening),
     closing_balance: made.closing === null ? null : decimalCredits(made.closing),
     entries: made.entries.map((entry) => ({
@@ -62,26 +95,40 @@ export function statementView(id: string, { sinceMs, untilMs }: StatementTime, m
       kind: entry.kind,
       id: entry.id,
       amount: decimalCredits(entry.amount),
+      amount_in_currency: money?.text(entry.amount) ?? null,
       reason: entry.note,
       actor: entry.actor,
       request_id: entry.chargeId,
       expires_at: entry.expiresAtMs === null ? null : new Date(entry.expiresAtMs).toISOString(),
       other: entry.otherId,
     })),
-    usage: made.usage.map((row) => ({
-      key: row.keyId,
-      model: row.model,
-      charges: row.charges,
-      amount: decimalCredits(row.amount),
-      ...tokensOf([row]),
-    })),
+    usage: made.usage.map((row) => {
+      const key = names.keys.get(row.keyId);
+      return {
+        key: row.keyId,
+        label: key?.label ?? null,
+        account: key?.accountId ?? null,
+        account_name: names.accounts.get(key?.accountId ?? '') ?? null,
+        model: row.model,
+        charges: row.charges,
+        amount: decimalCredits(row.amount),
+        amount_in_currency: money?.text(row.amount) ?? null,
+        ...tokensOf([row]),
+      };
+    }),
     totals: {
-      entries: sum(made.entries),
-      usage: sum(made.usage),
+      by_kind: byKind(decimalCredits),
+      entries: decimalCredits(entries),
+      usage: decimalCredits(usage),
       charges: made.usage.reduce((total, { charges }) => total + charges, 0),
       ...tokensOf(made.usage),
     },
   };
+}
+
+function issuerOf({ name, address, contact, taxId, note }: StatementPolicy): StatementView['issuer'] {
+  const isGiven = address.length > 0 || [name, contact, taxId, note].some((part) => part !== null);
+  return isGiven ? { name, address, contact, tax_id: taxId, note } : null;
 }
 
 function tokensOf(rows: readonly StatementUsage[]): TokenFigures {

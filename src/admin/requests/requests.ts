@@ -3,9 +3,10 @@ import { AMOUNT_MAX, parseCredits } from '../../core/money.ts';
 import { clientText, type RunningRequest } from '../../core/request-record.ts';
 import { DAY_MS, HOUR_MS } from '../../core/time.ts';
 import { explain } from '../../observe/explain.ts';
+import type { FailureQuery, FailureReport } from '../../observe/failures/store.ts';
 import { textOf } from '../../observe/request-log/captured.ts';
 import type { RequestEntry } from '../../observe/request-log/entry.ts';
-import type { RequestLogReader, RequestQuery } from '../../observe/request-log/store.ts';
+import { ANY_CONDITION, type RequestLogReader, type RequestQuery } from '../../observe/request-log/store.ts';
 import { type RequestView, viewOf } from '../../observe/request-log/view.ts';
 import { AdminError } from '../error.ts';
 import { readTime } from '../http/time.ts';
@@ -132,6 +133,15 @@ export class Requests {
     };
   }
 
+  /** Null where nothing was ever counted. */
+  async failures(query: FailureQuery): Promise<FailureReport | null> {
+    const reach = await this.#reach?.();
+    if (reach === undefined) return (await this.#read((log) => log.failures(query))) ?? null;
+    const keys = query.keys === undefined ? reach : new Set([...query.keys].filter((id) => reach.has(id)));
+    const found = await this.#read((log) => log.failures({ ...query, keys }));
+    return found === undefined ? null : { ...found, withoutKey: {} };
+  }
+
   async running(): Promise<readonly RunningRequest[]> {
     const keys = await this.#reach?.();
     const all = await this.#running();
@@ -185,6 +195,7 @@ export function readSearch(search: Search, nowMs: number): RequestQuery {
   return {
     keyId: search.key ?? null,
     model: search.model ?? null,
+    modelPart: search.model_part ?? null,
     provider: search.provider ?? null,
     format: search.format ?? null,
     // As it is kept.
@@ -239,16 +250,17 @@ function readCost(text: string): bigint {
 }
 
 function fits(entry: RequestEntry, query: RequestQuery): boolean {
-  const { keyId, model, provider, format, clientRequestId, status, condition } = query;
+  const { keyId, model, modelPart, provider, format, clientRequestId, status, condition } = query;
   const { slowerThanMs, costlierThanNanos } = query;
   return (
     (keyId == null || entry.keyId === keyId) &&
     (model == null || entry.model === model) &&
+    (modelPart == null || entry.model?.toLowerCase().includes(modelPart.toLowerCase()) === true) &&
     (provider == null || viewOf(entry).attempts.some((attempt) => attempt.provider === provider)) &&
     (format == null || viewOf(entry).format === format) &&
     (clientRequestId == null || viewOf(entry).client_request_id === clientRequestId) &&
     (status == null || (entry.status !== null && entry.status >= status.from && entry.status <= status.to)) &&
-    (condition == null || entry.condition === condition) &&
+    (condition == null || (condition === ANY_CONDITION ? entry.condition !== null : entry.condition === condition)) &&
     (slowerThanMs == null || entry.durationMs > slowerThanMs) &&
     (costlierThanNanos == null || (entry.costNanos !== null && entry.costNanos > costlierThanNanos))
   );

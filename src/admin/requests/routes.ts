@@ -60,8 +60,8 @@ export const REQUEST_ROUTES = {
     at: 'GET /requests/:id',
     roles: VIEWERS,
     accountAdmin: 'own',
-    summary: 'One request, with an explanation in plain words',
+    summary: 'One request, with an explanation in plain words and what was done about it since',
     answer: RequestExplanation,
-    handle: (admin, { id }) => admin.requests.show(id),
+    handle: (admin, { id }) => admin.showRequest(id),
   }),
 };

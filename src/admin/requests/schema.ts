@@ -1,8 +1,10 @@
 import type { TSchema } from 'typebox';
 import { CONDITIONS } from '../../core/conditions.ts';
 import { Type } from '../../lib/schema-builder.ts';
+import { ANY_CONDITION } from '../../observe/request-log/store.ts';
 import { LoggedRequest } from '../../observe/request-log/view.ts';
 import type { View } from '../http/view.ts';
+import { RequestHistory } from '../operators/history-schema.ts';
 
 const Text = Type.Union([Type.String(), Type.Null()]);
 const TEXT_MAX = 256;
@@ -11,6 +13,9 @@ const time = 'An ISO time, or how long ago: 90s, 30m, 24h, 7d.';
 const filters = {
   key: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'The id of a key.' })),
   model: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'As the client named it.' })),
+  model_part: Type.Optional(
+    Type.String({ minLength: 1, maxLength: TEXT_MAX, description: 'A part of that name, in any case of letters.' }),
+  ),
   provider: Type.Optional(Type.String({ maxLength: TEXT_MAX, description: 'One that was called.' })),
   format: Type.Optional(
     Type.Enum(['chat', 'responses', 'messages'], { description: 'The format that the client spoke.' }),
@@ -28,7 +33,11 @@ const filters = {
       description: 'A status such as 429, or a class such as 5xx.',
     }),
   ),
-  condition: Type.Optional(Type.Enum(Object.keys(CONDITIONS), { description: 'See docs/connect/errors.md.' })),
+  condition: Type.Optional(
+    Type.Enum([ANY_CONDITION, ...Object.keys(CONDITIONS)], {
+      description: 'What it failed with, see docs/connect/errors.md; any: whatever that was.',
+    }),
+  ),
   slower_than: Type.Optional(Type.String({ maxLength: 20, description: 'A time such as 500ms or 2s.' })),
   costlier_than: Type.Optional(Type.String({ maxLength: 40, description: 'In credits.' })),
   account: Type.Optional(
@@ -99,7 +108,7 @@ export const RequestEvents = Type.Array(
 );
 
 export const RequestExplanation = Type.Object(
-  { request: LoggedRequest, explanation: Type.Array(Type.String()) },
+  { request: LoggedRequest, explanation: Type.Array(Type.String()), history: RequestHistory },
   { title: 'RequestExplanation' },
 );
 

@@ -1,5 +1,6 @@
 /** Usage reports as the API takes and gives them. */
-import { USAGE_DIMENSIONS, USAGE_ORDERS } from '../../core/usage-report.ts';
+import { ACCOUNT_LEVELS_MAX } from '../../core/account.ts';
+import { USAGE_DIMENSIONS, USAGE_ORDERS, USAGE_PERIODS } from '../../core/usage-report.ts';
 import { Type } from '../../lib/schema-builder.ts';
 import type { View } from '../http/view.ts';
 
@@ -13,7 +14,7 @@ const OneLine = {
 };
 const Time = {
   expected:
-    'a time like 2030-01-31T12:00:00Z or a date like 2030-01-31 (UTC), or a length of time back from now like 12h, 30d or 4w',
+    'a time like 2030-01-31T12:00:00Z or a date like 2030-01-31, or a length of time back from now like 12h, 30d or 4w',
 };
 
 export const UsageParameters = Type.Object(
@@ -27,10 +28,20 @@ export const UsageParameters = Type.Object(
     since: Type.Optional(
       Type.String({
         ...Time,
-        description: 'From the beginning of this hour (for 30d: of this day), in UTC. Default 30d.',
+        description: 'From the beginning of this hour (for 30d: of this day). Default 30d.',
       }),
     ),
-    until: Type.Optional(Type.String({ ...Time, description: 'Up to the end of this hour, in UTC. Default: now.' })),
+    until: Type.Optional(Type.String({ ...Time, description: 'Up to the end of this hour. Default: now.' })),
+    period: Type.Optional(
+      Type.Enum([...USAGE_PERIODS], { description: 'Instead of since and until. Weeks begin on Monday.' }),
+    ),
+    time_zone: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        expected: 'a time zone like UTC, Europe/Berlin or America/New_York',
+        description: 'Whose days are meant, and times without a zone. Default UTC.',
+      }),
+    ),
     key: Type.Optional(Type.String({ ...OneLine, description: 'Only the key with this id.' })),
     account: Type.Optional(
       Type.String({ ...OneLine, description: 'Only the keys of the account with this id and of those below it.' }),
@@ -39,6 +50,14 @@ export const UsageParameters = Type.Object(
     model: Type.Optional(Type.String({ ...OneLine, description: 'Only this model.' })),
     provider: Type.Optional(Type.String({ ...OneLine, description: 'Only this provider.' })),
     format: Type.Optional(Type.String({ ...OneLine, description: 'Only this format.' })),
+    level: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: ACCOUNT_LEVELS_MAX,
+        description:
+          'By account: those further down count for theirs of this level. 1: what each customer spent, with all of its teams.',
+      }),
+    ),
     top: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -47,7 +66,7 @@ export const UsageParameters = Type.Object(
           'Only so many groups, those with the most of `order`; days and hours do not make a group. The total is of all.',
       }),
     ),
-    order: Type.Optional(Type.Enum([...USAGE_ORDERS], { description: 'What `top` goes by. Default cost.' })),
+    order: Type.Optional(Type.Enum([...USAGE_ORDERS, 'failed'], { description: 'What `top` goes by. Default cost.' })),
   },
   { additionalProperties: false },
 );
@@ -66,10 +85,23 @@ export const tokenFields = {
   reasoning_tokens: Type.Integer(),
 };
 
+const failedFields = {
+  failed: Type.Integer({
+    description: 'Requests that were refused or failed, with nothing charged. They are in no other count.',
+  }),
+  failed_by_condition: Type.Record(Type.String(), Type.Integer(), {
+    description: 'The same by their condition, such as upstream_error or rate_limit_exceeded.',
+  }),
+};
+
 const figures = {
   requests: Type.Integer({ description: 'Requests that were answered, with a usage record.' }),
   cancelled: Type.Integer({ description: 'Calls that were charged without a usage record: their client ended them.' }),
   broken: Type.Integer({ description: 'Requests whose answer broke off.' }),
+  ...failedFields,
+  error_rate: Type.Number({
+    description: 'From 0 to 1: failed and broken, as a part of all requests (requests, cancelled and failed).',
+  }),
   cost: Type.Number({ description: 'What the calls cost the callers, in credits, in both modes.' }),
   provider_cost: Type.Union([Type.Number(), Type.Null()], {
     description: 'What the providers charge for them, in credits; null for an account-admin.',
@@ -110,12 +142,18 @@ export const UsageReport = Type.Object(
     object: Type.Literal('usage'),
     since: Type.String(),
     until: Type.String({ description: 'Not part of the report.' }),
+    time_zone: Type.String({ description: 'Whose days are meant.' }),
     by: Type.Array(Type.Enum([...USAGE_DIMENSIONS])),
     complete: Type.Boolean({
-      description: 'false: older charges are still being added, as after an upgrade; ask again later.',
+      description:
+        'false: older charges are still being added, as after an upgrade, or the counts of failed requests cannot be read; ask again later.',
     }),
     data: Type.Array(UsageRow),
     total: UsageFigures,
+    without_key: Type.Object(failedFields, {
+      description:
+        'Requests in this time that no known key was given with: in no row and in no total, whatever is filtered. None for an account-admin.',
+    }),
   },
   { title: 'UsageReport' },
 );

@@ -1,15 +1,24 @@
 /** A usage report as the operator sees it. */
 import { creditsFromNanos } from '../../core/money.ts';
-import type { UsageDimension, UsageFigures, UsageOutcome, UsageQuery, UsageRow } from '../../core/usage-report.ts';
+import type { UsageDimension, UsageQuery } from '../../core/usage-report.ts';
+import type { FailedByCondition } from '../../observe/failures/store.ts';
+import { countOf, type GroupFigures, type GroupRow } from './failures.ts';
 import type { UsageFiguresView, UsageRowView, UsageView } from './schema.ts';
 
 /** What accounts are called, by their ids. */
 export type AccountNames = ReadonlyMap<string, string>;
 
+export interface Reported {
+  readonly rows: readonly GroupRow[];
+  readonly total: GroupFigures;
+  readonly complete: boolean;
+  readonly withoutKey: FailedByCondition;
+}
+
 /** `ownCost`: whether the caller may see what the calls cost the operator. */
 export function usageView(
-  query: UsageQuery,
-  report: UsageOutcome & { readonly kind: 'usage' },
+  query: Pick<UsageQuery, 'sinceMs' | 'untilMs' | 'by'> & { readonly timeZone: string },
+  report: Reported,
   names: AccountNames,
   ownCost: boolean,
 ): UsageView {
@@ -17,14 +26,16 @@ export function usageView(
     object: 'usage',
     since: new Date(query.sinceMs).toISOString(),
     until: new Date(query.untilMs).toISOString(),
+    time_zone: query.timeZone,
     by: query.by,
-    complete: !report.catchingUp,
+    complete: report.complete,
     data: report.rows.map((row) => rowView(query.by, row, names, ownCost)),
     total: figuresView(report.total, ownCost),
+    without_key: failedView(report.withoutKey),
   };
 }
 
-function rowView(by: readonly UsageDimension[], row: UsageRow, names: AccountNames, ownCost: boolean): UsageRowView {
+function rowView(by: readonly UsageDimension[], row: GroupRow, names: AccountNames, ownCost: boolean): UsageRowView {
   const group = by.map((dimension, index) => [dimension, dimensionView(dimension, row.group[index] ?? null)]);
   const account = accountOf(by, row);
   return {
@@ -35,12 +46,12 @@ function rowView(by: readonly UsageDimension[], row: UsageRow, names: AccountNam
 }
 
 /** Undefined where the report is not by account. */
-function accountOf(by: readonly UsageDimension[], { group }: UsageRow): string | null | undefined {
+function accountOf(by: readonly UsageDimension[], { group }: GroupRow): string | null | undefined {
   const index = by.indexOf('account');
   return index < 0 ? undefined : dimensionView('account', group[index] ?? null);
 }
 
-export function accountsIn(by: readonly UsageDimension[], rows: readonly UsageRow[]): readonly string[] {
+export function accountsIn(by: readonly UsageDimension[], rows: readonly GroupRow[]): readonly string[] {
   return [...new Set(rows.map((row) => accountOf(by, row)).filter((id) => typeof id === 'string'))];
 }
 
@@ -50,11 +61,24 @@ function dimensionView(dimension: UsageDimension, value: string | number | null)
   return dimension === 'day' ? time.slice(0, 10) : time;
 }
 
-function figuresView({ sums, firstByteMs, durationMs }: UsageFigures, ownCost: boolean): UsageFiguresView {
+function failedView(by: FailedByCondition): Pick<UsageFiguresView, 'failed' | 'failed_by_condition'> {
+  return { failed: countOf(by), failed_by_condition: by };
+}
+
+/** To a millionth. */
+function share(part: number, whole: number): number {
+  return whole === 0 ? 0 : Math.round((part / whole) * 1e6) / 1e6;
+}
+
+function figuresView({ sums, failed, firstByteMs, durationMs }: GroupFigures, ownCost: boolean): UsageFiguresView {
+  const counted = failedView(failed);
+  const broken = Number(sums.broken);
   return {
     requests: Number(sums.requests),
     cancelled: Number(sums.charges - sums.requests),
-    broken: Number(sums.broken),
+    broken,
+    ...counted,
+    error_rate: share(counted.failed + broken, Number(sums.charges) + counted.failed),
     cost: creditsFromNanos(sums.cost_nanos),
     provider_cost: ownCost ? creditsFromNanos(sums.provider_cost_nanos) : null,
     margin: ownCost ? creditsFromNanos(sums.cost_nanos - sums.provider_cost_nanos) : null,

@@ -3,6 +3,8 @@ import { ATTEMPT, RECORD } from './record.ts';
 import type { RequestQuery } from './store.ts';
 
 export interface Dialect {
+  /** Where a text has another one in it: 0 where it has not. */
+  readonly placeIn: string;
   /** The column `detail` as JSON. */
   readonly detail: string;
   /** The elements of a JSON array, as the rows of `element(value)`. */
@@ -14,12 +16,24 @@ export interface Dialect {
 /** Takes a value, and says where it is in the SQL. */
 export type Value = (given: string | number) => string;
 
-export function filtersOf(query: RequestQuery, { detail, elements, oneOf }: Dialect, value: Value): string {
-  const { keyId, keyIds, model, provider, format, clientRequestId, status, slowerThanMs, costlierThanNanos } = query;
+export function filtersOf(query: RequestQuery, { placeIn, detail, elements, oneOf }: Dialect, value: Value): string {
+  const {
+    keyId,
+    keyIds,
+    model,
+    modelPart,
+    provider,
+    format,
+    clientRequestId,
+    status,
+    slowerThanMs,
+    costlierThanNanos,
+  } = query;
   const parts = ['true'];
   if (keyId != null) parts.push(`key_id = ${value(keyId)}`);
   if (keyIds != null) parts.push(oneOf('key_id', keyIds, value));
   if (model != null) parts.push(`model = ${value(model)}`);
+  if (modelPart != null) parts.push(`${placeIn}(lower(model), ${value(modelPart.toLowerCase())}) > 0`);
   if (provider != null) {
     const called = ATTEMPT.sql('element.value', '->>', 'provider');
     const attempts = elements(RECORD.sql(detail, '->', 'attempts'));

@@ -1,8 +1,9 @@
 /** The port of the request log: the SQLite file and PostgreSQL implement it. */
+import type { FailureSink, FailureSource } from '../failures/store.ts';
 import type { RequestEntry } from './entry.ts';
 
 /** One per serving thread. */
-export interface RequestLogAppender {
+export interface RequestLogAppender extends FailureSink {
   /** All of them or none; entries that are there already stay as they are. Rejects when the store did not take them. */
   append(entries: readonly RequestEntry[], captured?: readonly CapturedContent[]): Promise<void>;
   close(): Promise<void>;
@@ -24,6 +25,8 @@ export interface RequestQuery {
   /** One of these. */
   readonly keyIds?: readonly string[] | null;
   readonly model?: string | null;
+  /** A part of the model's name, in any case of letters. */
+  readonly modelPart?: string | null;
   /** One that was called for the request. */
   readonly provider?: string | null;
   /** The client's. */
@@ -32,6 +35,7 @@ export interface RequestQuery {
   readonly clientRequestId?: string | null;
   /** From `from` to `to`, both included. */
   readonly status?: { readonly from: number; readonly to: number } | null;
+  /** `any`: whatever a request failed with. */
   readonly condition?: string | null;
   readonly sinceMs?: number | null;
   readonly untilMs?: number | null;
@@ -41,6 +45,9 @@ export interface RequestQuery {
   readonly before?: string | null;
   readonly limit: number;
 }
+
+/** As a condition that is looked for. */
+export const ANY_CONDITION = 'any';
 
 /** Newest first. */
 export interface RequestPage {
@@ -68,7 +75,7 @@ export interface Retention {
 }
 
 /** For the operator; what it does takes no time of the threads that serve. */
-export interface RequestLogReader {
+export interface RequestLogReader extends FailureSource {
   find(id: string): Promise<RequestEntry | null>;
   /** Null where nothing was captured, or its time is over. */
   captured(id: string): Promise<CapturedContent | null>;

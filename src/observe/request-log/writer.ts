@@ -42,7 +42,7 @@ export interface RequestLogStats {
 }
 
 interface RequestLogWriterOptions {
-  readonly appender: RequestLogAppender;
+  readonly appender: Pick<RequestLogAppender, 'append'>;
   readonly log: Log;
   enabled(): boolean;
   readonly captureBytesMax?: number;

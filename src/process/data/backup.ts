@@ -14,6 +14,8 @@ import type { AuditReport } from '../../ledger/port.ts';
 import { checkIntegrity, copyDatabase, copySnapshot, embedFile, verifyCopy } from '../../ledger/sqlite/backup.ts';
 import { errorCode } from '../../lib/error-code.ts';
 import { publishFile, removeDraft, syncFile, syncFolder } from '../../lib/new-file.ts';
+import { failuresFile } from '../../observe/failures/sqlite.ts';
+import { requestLogFile } from '../../observe/request-log/sqlite/file.ts';
 import { sqliteCode } from '../../storage/sqlite.ts';
 import { type BackupKey, seal } from './seal.ts';
 
@@ -35,10 +37,15 @@ export interface BackupReport {
   readonly left: readonly string[];
 }
 
-/** The name of the operators' database inside a backup. */
-export const OPERATORS_PART = 'operators.db';
-/** A table that every database of operators has. */
-export const OPERATORS_TABLE = 'audit_trail';
+/** A database beside the ledger's: its name inside a backup, and a table that every one of its kind has. */
+export interface Part {
+  readonly name: string;
+  readonly table: string;
+}
+
+export const OPERATORS_PART: Part = { name: 'operators.db', table: 'audit_trail' };
+/** How many requests failed, which reports say for as long as they go back. */
+export const FAILURES_PART: Part = { name: 'requests-failures.db', table: 'request_log_failures' };
 /** Records of requests expire by themselves, can be many times the size of the ledger, and no balance depends on them. */
 const LEFT: readonly string[] = ['requests.db'];
 
@@ -113,19 +120,26 @@ async function verifiedCopy({ settings, key, release }: BackupOptions, draft: st
     ...(secret === null || key === null ? {} : { installation_secret: secret }),
   });
   // After the ledger, so that the trail names every change that the copy of the ledger has.
-  const operators = await embedOperators(operatorsFile(settings.dataDir), draft);
-  const left = LEFT.filter((name) => existsSync(join(settings.dataDir, name)));
+  const operators = await embedPart(operatorsFile(settings.dataDir), draft, OPERATORS_PART);
+  // No balance depends on these: where they cannot be copied, there is a backup all the same, which says so.
+  const failures = await embedPart(failuresFile(requestLogFile(settings.dataDir)), draft, FAILURES_PART).catch(
+    () => false,
+  );
+  const left = [...LEFT, ...(failures ? [] : [FAILURES_PART.name])].filter((name) =>
+    existsSync(join(settings.dataDir, name)),
+  );
   return { audit: verifyCopy(draft).report, operators, left };
 }
 
-async function embedOperators(source: string, draft: string): Promise<boolean> {
+/** False where there is none. */
+async function embedPart(source: string, draft: string, { name, table }: Part): Promise<boolean> {
   if (!existsSync(source)) return false;
-  const copy = `${draft}.operators`;
+  const copy = `${draft}.part`;
   try {
     await (await open(copy, 'wx', 0o600)).close();
     await copySnapshot(source, copy);
-    checkIntegrity(copy, OPERATORS_TABLE);
-    embedFile(draft, OPERATORS_PART, copy);
+    checkIntegrity(copy, table);
+    embedFile(draft, name, copy);
     return true;
   } finally {
     await removeDraft(copy);

@@ -19,7 +19,7 @@ import {
 } from '../../ledger/sqlite/backup.ts';
 import { removeDraft, syncFile, syncFolder } from '../../lib/new-file.ts';
 import { endSessions } from '../../operators/sqlite.ts';
-import { explained, OPERATORS_PART, OPERATORS_TABLE, secretFingerprint } from './backup.ts';
+import { explained, FAILURES_PART, OPERATORS_PART, type Part, secretFingerprint } from './backup.ts';
 import { lockOf } from './folder-lock.ts';
 import { type BackupKey, isSealed, unseal } from './seal.ts';
 
@@ -45,6 +45,7 @@ interface RestoreReport {
 const HEADER_BYTES = 32;
 const DRAFT = 'gateway.db.restoring';
 const OPERATORS_DRAFT = 'operators.db.restoring';
+const FAILURES_DRAFT = 'requests-failures.db.restoring';
 
 export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   const { settings } = options;
@@ -69,9 +70,11 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   }
   const draft = join(dataDir, DRAFT);
   const operatorsDraft = join(dataDir, OPERATORS_DRAFT);
+  const failuresDraft = join(dataDir, FAILURES_DRAFT);
   try {
     await removeDraft(draft);
     await removeDraft(operatorsDraft);
+    await removeDraft(failuresDraft);
     await readInto(draft, options);
     const { report: audit } = verifyCopy(draft, options.source === '-' ? 'standard input' : options.source);
     if (!audit.ok) {
@@ -79,21 +82,26 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     }
     const facts = factsOfCopy(draft);
     const secret = await secretFor(facts, options);
-    const operators = extractFile(draft, OPERATORS_PART, operatorsDraft);
+    const operators = extractPart(draft, OPERATORS_PART, operatorsDraft, options);
     if (operators) {
-      checkIntegrity(operatorsDraft, OPERATORS_TABLE, `operators.db of ${options.source}`);
       // One that was ended after the backup must not come back to life.
       endSessions(operatorsDraft, Date.now());
       await syncFile(operatorsDraft);
     }
+    const failures = extractPart(draft, FAILURES_PART, failuresDraft, options);
+    if (failures) await syncFile(failuresDraft);
     removeFacts(draft);
     await syncFile(draft);
-    const goes = former.filter((name) => operators || name.startsWith('gateway.'));
+    const goes = [
+      ...former.filter((name) => operators || name.startsWith('gateway.')),
+      ...(failures ? await filesOf(dataDir, /^requests-failures\.db(-wal|-shm)?$/) : []),
+    ];
     const movedTo = await moveAside(dataDir, goes, secret);
     if (secret !== null) {
       await writeFile(join(dataDir, INSTALLATION_FILE), `${secret}\n`, { mode: 0o600, flush: true });
     }
     if (operators) await rename(operatorsDraft, operatorsFile(dataDir));
+    if (failures) await rename(failuresDraft, join(dataDir, FAILURES_PART.name));
     await rename(draft, storeFile(dataDir));
     await syncFolder(dataDir);
     return { dataDir, takenAt: facts.taken_at ?? null, audit, movedTo, operators };
@@ -102,13 +110,24 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   } finally {
     await removeDraft(draft);
     await removeDraft(operatorsDraft);
+    await removeDraft(failuresDraft);
   }
 }
 
+/** False where the backup has none. */
+function extractPart(draft: string, { name, table }: Part, target: string, { source }: RestoreOptions): boolean {
+  if (!extractFile(draft, name, target)) return false;
+  checkIntegrity(target, table, `${name} of ${source}`);
+  return true;
+}
+
 /** The parts of the databases that a backup brings, also of those that were copied half. The lock is ours. */
-async function formerFiles(dataDir: string): Promise<readonly string[]> {
-  const names = await readdir(dataDir);
-  return names.filter((name) => /^(gateway|operators)\.db(-wal|-shm|-rates|-journal)?$/.test(name)).sort();
+function formerFiles(dataDir: string): Promise<readonly string[]> {
+  return filesOf(dataDir, /^(gateway|operators)\.db(-wal|-shm|-rates|-journal)?$/);
+}
+
+async function filesOf(dataDir: string, pattern: RegExp): Promise<readonly string[]> {
+  return (await readdir(dataDir)).filter((name) => pattern.test(name)).sort();
 }
 
 async function readInto(draft: string, { source, key }: RestoreOptions): Promise<void> {

@@ -1,10 +1,10 @@
 /** A usage report: sums from the rollups, and from the few charges that they do not count yet. */
-import { USAGE_SUMS, type UsageOutcome, type UsageQuery, type UsageSums } from '../../core/usage-report.ts';
+import { inOrder, USAGE_SUMS, type UsageOutcome, type UsageQuery, type UsageSums } from '../../core/usage-report.ts';
 import { type Row, text } from '../../storage/columns.ts';
 import type { Query } from '../../storage/postgres/connection.ts';
 import { dimensionColumn, filterColumns, groupFrom, isByKey, sourcesOf, TAIL_MAX } from '../sources.ts';
 import { UsageFold } from '../tally.ts';
-import { inOrder, rankedDimensions, ranksGroups, TopGroups } from '../top.ts';
+import { rankedDimensions, ranksGroups, TopGroups } from '../top.ts';
 import { chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './rollup.ts';
 
 const BEHIND = `
@@ -95,13 +95,14 @@ function grouped(
 ): Statement {
   const values: Given[] = [];
   const given: Name = (value) => `$${values.push(value)}`;
-  const dimensions = query.by.map((dimension, index) => `${dimensionColumn(dimension)} AS d${index}, `);
+  const dimensions = query.by.map((dimension, index) => `${dimensionColumn(query, dimension)} AS d${index}, `);
   const source = from(given);
   const filters = filterColumns(query).map(([column, value]) => `${column} = ${given(value)}`);
   if (query.keys !== undefined) filters.push(`r.key_id = ANY (${given([...query.keys])})`);
   for (const dimension of rankedDimensions(query.by)) {
     const values = top?.valuesOf(dimension);
-    if (values !== undefined) filters.push(`coalesce(${dimensionColumn(dimension)}, '') = ANY (${given(values)})`);
+    if (values !== undefined)
+      filters.push(`coalesce(${dimensionColumn(query, dimension)}, '') = ANY (${given(values)})`);
   }
   return {
     sql: `SELECT ${dimensions.join('')}${SUMS}, ARRAY[${times.join(', ')}]::text AS times FROM (${source}) r

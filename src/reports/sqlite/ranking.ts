@@ -1,7 +1,7 @@
 /** Which groups of a usage report have the most: the first of the rollups, with the charges that they do not count yet. */
-import type { UsageGroup, UsageOrder, UsageQuery } from '../../core/usage-report.ts';
+import { inOrder, ORDER_SUMS, type UsageGroup, type UsageOrder, type UsageQuery } from '../../core/usage-report.ts';
 import { groupFrom, groupOf, namesKeys } from '../sources.ts';
-import { inOrder, ORDER_SUMS, type RankedGroup, TopGroups } from '../top.ts';
+import { type RankedGroup, TopGroups } from '../top.ts';
 import { readWatermark, type Tallied } from './rollup.ts';
 import { list, rollupQuery } from './rollup-query.ts';
 import type { ColdStatements } from './statements.ts';

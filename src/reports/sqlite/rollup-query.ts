@@ -37,7 +37,7 @@ interface Wanted {
 export function rollupQuery(sql: ColdStatements, query: UsageQuery, { columns, sums, top, order }: Wanted): Statement {
   const alone = isByAccountAlone(query);
   const column = (dimension: UsageDimension): string =>
-    alone && dimension === 'account' ? ACCOUNT : dimensionColumn(dimension);
+    alone && dimension === 'account' ? ACCOUNT : dimensionColumn(query, dimension);
   const wanted: (readonly [condition: string, value: string])[] = filterColumns(query).map(([column, value]) => [
     `${column} = ?`,
     value,

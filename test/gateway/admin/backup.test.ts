@@ -108,6 +108,9 @@ describe('gateway backup and restore', () => {
     const session = await signIn(source.adminPort, ann.token);
     assert.equal(await asOperator(source.adminPort, { cookie: session }), 200);
     const trail = (await source.admin.auditTrail({})).data;
+    const failing = await call(`${source.origin}/v1/chat/completions`, { key: key.key, body: { ...body, model: 'x' } });
+    assert.equal(failing.status, 404, await failing.text());
+    while ((await source.admin.usage({})).total.failed === 0);
     const taken = await underLoad(() => gateway(['backup', file], { ...data, GATEWAY_BACKUP_KEY: recipient }));
     assert.equal(taken.code, 0, taken.stderr);
     assert.match(
@@ -131,6 +134,7 @@ describe('gateway backup and restore', () => {
       assert.equal(await asOperator(copy.adminPort, { cookie: session }), 401, 'sessions end with a restore');
       const kept = await wholeTrail(copy);
       for (const entry of trail) assert.deepEqual(kept.get(entry.number), entry);
+      assert.deepEqual((await copy.admin.usage({})).total.failed_by_condition, { model_not_found: 1 });
     } finally {
       await copy[Symbol.asyncDispose]();
     }
@@ -257,7 +261,12 @@ describe('gateway backup and restore', () => {
     const replaced = await command(['restore', file, '--replace', '--json'], { ...there, ...secret });
     assert.equal(replaced.code, 0, replaced.stderr);
     const { moved_to: movedTo } = JSON.parse(replaced.stdout) as { moved_to: string };
-    assert.deepEqual(readdirSync(movedTo).sort(), ['gateway.db', 'gateway.db-rates', 'operators.db']);
+    assert.deepEqual(readdirSync(movedTo).sort(), [
+      'gateway.db',
+      'gateway.db-rates',
+      'operators.db',
+      'requests-failures.db',
+    ]);
 
     // A backup of before operators were inside leaves those of the folder.
     const without = join(folder, 'without.db');

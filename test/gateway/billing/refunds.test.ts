@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
+import { gateway as command } from '../../support/admin-fixture.ts';
 import { say, usage } from '../../support/requests.ts';
 import { withGatedGateway } from '../../support/started-gateway.ts';
 
@@ -32,6 +33,55 @@ describe('refunds and promotional credit', () => {
     );
     assert.equal(credits.remaining, 5);
     await assert.rejects(gateway.admin.money.refund(requestId, { reason: 'again' }), /refunded before/);
+  });
+
+  test('a refund is seen on the request, its key and its account: who, how much, why, and what is left', async () => {
+    const { admin, dataDir } = gateway;
+    const account = await admin.accounts.create({ name: 'Globex' });
+    await admin.accounts.addCredit(account.id, { amount: '5', note: 'invoice 7' });
+    const key = await admin.createKey({ mode: 'credit', account: account.id });
+    const requestId = await ask(key);
+    const showOf = (): Promise<{ readonly code: number | null; readonly stdout: string }> =>
+      command(dataDir, 'requests', 'show', requestId);
+    while ((await showOf()).code !== 0);
+    const untouched = await admin.call('showRequest', { id: requestId });
+    assert.deepEqual(untouched.history.events, []);
+    const { refundable } = untouched.history;
+    assert.ok(refundable > 0);
+    await admin.money.refund(requestId, { reason: 'a bad answer', amount: '0.000000001' });
+    const { history, explanation } = await admin.call('showRequest', { id: requestId });
+    assert.deepEqual([history.refunded, history.refundable], [1e-9, Number((refundable - 1e-9).toFixed(9))]);
+    const [refund] = history.events;
+    assert.deepEqual(
+      [refund?.action, refund?.amount, refund?.reason, refund?.request_id],
+      ['request.refund', 1e-9, 'a bad answer', requestId],
+    );
+    assert.match(explanation.join('\n'), /\nHistory:\n {2}\S+ request\.refund by \S+: .*a bad answer\n/);
+    assert.match((await showOf()).stdout, /\nHistory:\n {2}\S+ request\.refund by \S+: .*a bad answer\n/);
+    await admin.money.refund(requestId, { reason: 'all of it' });
+    assert.equal((await admin.call('showRequest', { id: requestId })).history.refundable, 0);
+
+    await admin.money.correct(account.id, { amount: '-1', reason: 'billed twice' });
+    await admin.accounts.change(account.id, { status: 'suspended' });
+    const events = (await admin.call('accountHistory', { id: account.id })).data;
+    assert.deepEqual(events.map(({ action, amount, reason }) => [action, amount, reason]).slice(0, 4), [
+      ['account.change', null, null],
+      ['credit.correct', -1, 'billed twice'],
+      ['request.refund', history.refundable, 'all of it'],
+      ['request.refund', 1e-9, 'a bad answer'],
+    ]);
+    assert.deepEqual(events[0]?.changes, [{ field: 'status', from: 'active', to: 'suspended' }]);
+    assert.deepEqual(
+      events.slice(-2).map(({ action, amount, reason }) => [action, amount, reason]),
+      [
+        ['account.credit', 5, 'invoice 7'],
+        ['account.create', null, null],
+      ],
+    );
+    const listed = await command(dataDir, 'keys', 'history', key.id);
+    assert.match(listed.stdout, /request\.refund by \S+: \S+ credits, for req_\w+, all of it\n/);
+    assert.match((await command(dataDir, 'accounts', 'history', account.id)).stdout, /status active → suspended\n/);
+    assert.equal((await command(dataDir, 'accounts', 'history', 'acct_none')).code, 1);
   });
 
   test('[R73] promotional credit counts as credit, is spent first, and the statement says so', async () => {

@@ -97,6 +97,7 @@ async function world(t: TestContext): Promise<World> {
     forget: async () => ({ removed: 0, next: null }),
     prune: async () => false,
     bytes: async () => 0,
+    failures: async () => ({ rows: [], total: {}, withoutKey: {} }),
     close: async () => {},
   };
   const gateway: RunningGatewayState = {

@@ -6,6 +6,7 @@ import { AdminError } from '../../../src/admin/error.ts';
 import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { parseCredits } from '../../../src/core/money.ts';
+import { STATEMENTS } from '../../../src/core/policy.ts';
 import { usageRecord } from '../../contract/fixtures.ts';
 import { ADMIN_SECRET, appFixture, HOST } from '../../support/admin-app.ts';
 import type { TestAdmin } from '../../support/admin-client.ts';
@@ -23,13 +24,14 @@ async function run(service: TestAdmin, ...line: string[]): Promise<string> {
 }
 
 /** A root that has bought, spent, been refunded and corrected in January 2026, by amounts that no double holds. */
-async function furnished(t: TestContext) {
-  const fixture = await appFixture(t);
+async function furnished(t: TestContext, options: Parameters<typeof appFixture>[1] = {}) {
+  const fixture = await appFixture(t, options);
   const { service, ledger, clock } = fixture;
   const account = await service.accounts.create({ name: 'Acme <Ltd>' });
   await service.accounts.addCredit(account.id, { amount: '123456789.123456789', note: EVIL, entry_id: '@invoice' });
   await service.accounts.addCredit(account.id, { amount: '0.000000007', expires_at: '2026-01-20' });
-  const key = await service.createKey({ mode: 'credit', account: account.id });
+  const team = await service.accounts.create({ name: '+team', parent: account.id });
+  const key = await service.createKey({ mode: 'credit', account: team.id, label: '=label' });
   for (const [id, charge] of [
     ['req_1', 333_333_333n],
     ['req_2', 1n],
@@ -73,7 +75,10 @@ describe('statements', () => {
     );
     const figures = { recorded: 1, input_tokens: 90, cache_read_tokens: 9, output_tokens: 30, reasoning_tokens: 4 };
     for (const sums of [usage[0], totals]) assert.partialDeepStrictEqual(sums, figures);
-    assert.match(await run(service, 'statement', account.id), /2 calls of key_\w+, 99 tokens in \(9 cached\), 30 out/);
+    assert.match(
+      await run(service, 'statement', account.id),
+      /2 calls of =label \(\+team\), 99 tokens in \(9 cached\), 30 out/,
+    );
     const csv = await run(service, 'statement', account.id, '--month', '2026-01', '--csv');
     const amounts = new Map<string, bigint>();
     for (const line of csv.trimEnd().split('\n').slice(1)) {
@@ -92,7 +97,7 @@ describe('statements', () => {
     const { service, account, app } = await furnished(t);
     const csv = await run(service, 'statement', account.id, '--month', '2026-01', '--csv');
     assert.match(csv, /,'@invoice,"'=HYPERLINK\(""http:\/\/evil""\)<script>",/);
-    assert.match(csv, /,'\+evil,2,1,90,9,0,0,30,4\n/);
+    assert.match(csv, /,'\+evil,2,1,90,9,0,0,30,4,'=label,'\+team,,\n/);
     assert.match(csv, /"typo, ""twice"""/);
     const headers = { host: HOST, authorization: `Bearer ${ADMIN_SECRET}` };
     const url = `/admin/v1/accounts/${account.id}/statement?from=2026-01-01&to=2026-02-01&format=html`;
@@ -101,7 +106,10 @@ describe('statements', () => {
     assert.match(String(page.headers['content-security-policy']), /^default-src 'none'; style-src 'sha256-/);
     assert.match(page.body, /Acme &lt;Ltd&gt;/);
     assert.match(page.body, /123456788\.690123463/);
-    assert.match(page.body, /<td>2<\/td><td>99<\/td><td>9<\/td><td>30<\/td>/);
+    assert.match(
+      page.body,
+      /<td class="amount">2<\/td><td class="amount">99<\/td><td class="amount">9<\/td><td class="amount">30<\/td>/,
+    );
     assert.doesNotMatch(page.body, /<script/);
     assert.equal(page.body, await run(service, 'statement', account.id, '--month', '2026-01', '--html'));
     const file = await app.inject({ method: 'GET', url: url.replace('html', 'csv'), headers });
@@ -110,6 +118,52 @@ describe('statements', () => {
       /^attachment; filename="statement-acct_\w+-2026-01-01\.csv"$/,
     );
     assert.equal(file.body.replaceAll('\r\n', '\n'), csv);
+  });
+
+  test('can be sent: who issues it, teams and keys by their names, and a currency beside credits', async (t) => {
+    const policy = STATEMENTS.read({
+      name: 'Example <GmbH>',
+      address: ['Street 1', '12345 Berlin'],
+      contact: 'billing@example.com',
+      tax_id: 'DE1',
+      note: 'Thank you.',
+      currency: 'EUR',
+      credit_price: 0.5,
+    });
+    const { service, account, app } = await furnished(t, { statements: async () => policy });
+    const statement = await service.money.statement(account.id, { month: '2026-01' });
+    assert.deepEqual(statement.issuer?.address, ['Street 1', '12345 Berlin']);
+    assert.deepEqual(statement.currency, {
+      code: 'EUR',
+      credit_price: '0.5',
+      opening_balance: '0.00',
+      entries: '61728394.51',
+      usage: '0.17',
+      by_kind: { purchase: '61728394.56', promotion: '0.00', refund: '0.00', correction: '-0.05' },
+      closing_balance: '61728394.35',
+    });
+    assert.deepEqual(
+      Object.keys(statement.totals.by_kind).sort(),
+      Object.keys(statement.currency?.by_kind ?? {}).sort(),
+    );
+    const headers = { host: HOST, authorization: `Bearer ${ADMIN_SECRET}` };
+    const url = `/admin/v1/accounts/${account.id}/statement?month=2026-01&format=html`;
+    const { body } = await app.inject({ method: 'GET', url, headers });
+    assert.match(body, /Example &lt;GmbH&gt;\nStreet 1\n12345 Berlin\nbilling@example\.com\nTax id DE1/);
+    assert.match(body, /<td>\+team<\/td><td>=label<\/td><td>\+evil<\/td><td class="amount">2<\/td>/);
+    assert.match(
+      body,
+      /<td>Closing balance<\/td><td class="amount">123456788\.690123463<\/td><td class="amount">61728394\.35</,
+    );
+    assert.match(body, /<td>Corrections<\/td><td class="amount">-0\.1<\/td><td class="amount">-0\.05<\/td>/);
+    assert.match(body, /2026-01-01 to 2026-01-31 \(UTC\)/);
+    assert.match(body, /Thank you\./);
+    const csv = await run(service, 'statement', account.id, '--month', '2026-01', '--csv');
+    assert.match(csv, /\nclosing_balance,2026-02-01,123456788\.690123463,.*,EUR,61728394\.35\n$/);
+    assert.match(
+      await run(service, 'statement', account.id),
+      /\nIn EUR, at 0\.5 a credit: 0\.00, 61728394\.51, -0\.17, 61728394\.35\n$/,
+    );
   });
 
   test('without a time it is the last month that is over; one that is not over says so', async (t) => {

@@ -37,6 +37,91 @@ function refused(input: object, pattern: RegExp): void {
 }
 
 describe('a usage report', () => {
+  test('is of any period, in the days of any time zone', async (t) => {
+    const fixture = adminFixture(t);
+    const { service, clock } = fixture;
+    const { id } = await service.createKey({ mode: 'credit', credit: '5' });
+    // In the evening of the 15th in UTC it is the 16th in Berlin, and still the 15th in New York.
+    clock.atMs = Date.UTC(2026, 0, 15, 23, 30);
+    await spend(fixture, id, 1n);
+    clock.atMs = Date.UTC(2026, 0, 16, 12);
+    const days = async (query: object): Promise<unknown> => {
+      const { data, since, until, time_zone } = await service.usage({ by: 'day', ...query });
+      return [time_zone, since.slice(0, 13), until.slice(0, 13), ...data.map(({ day }) => day)];
+    };
+    const berlin = { time_zone: 'europe/berlin' };
+    assert.deepEqual(await days({ period: 'yesterday' }), ['UTC', '2026-01-15T00', '2026-01-16T00', '2026-01-15']);
+    assert.deepEqual(await days({ period: 'yesterday', ...berlin }), [
+      'Europe/Berlin',
+      '2026-01-14T23',
+      '2026-01-15T23',
+    ]);
+    assert.deepEqual(await days({ period: 'today', ...berlin }), [
+      ...['Europe/Berlin', '2026-01-15T23', '2026-01-16T13'],
+      '2026-01-16',
+    ]);
+    assert.deepEqual(await days({ since: '2026-01-16', ...berlin }), [
+      ...['Europe/Berlin', '2026-01-15T23', '2026-01-16T13'],
+      '2026-01-16',
+    ]);
+    assert.deepEqual(await days({ period: 'this_month', time_zone: 'America/New_York' }), [
+      ...['America/New_York', '2026-01-01T05', '2026-01-16T13'],
+      '2026-01-15',
+    ]);
+    assert.deepEqual(await days({ period: 'this_week' }), ['UTC', '2026-01-12T00', '2026-01-16T13', '2026-01-15']);
+    assert.deepEqual(await days({ period: 'last_month' }), ['UTC', '2025-12-01T00', '2026-01-01T00']);
+    // Days in India begin on half an hour: the first hour that begins in one is its first.
+    assert.deepEqual(await days({ since: '2026-01-16', time_zone: 'Asia/Kolkata' }), [
+      ...['Asia/Calcutta', '2026-01-15T19', '2026-01-16T13'],
+      '2026-01-16',
+    ]);
+    refused(
+      { time_zone: 'Mars/Olympus' },
+      /^time_zone is "Mars\/Olympus": must be a time zone like UTC, Europe\/Berlin/,
+    );
+    refused({ period: 'today', since: '1d' }, /^period cannot be combined with since and until/);
+    refused({ period: 'someday' }, /^period/);
+  });
+
+  test('by account has what each customer spent with its teams, or what each team did', async (t) => {
+    const fixture = adminFixture(t);
+    const { service } = fixture;
+    const acme = (await service.accounts.create({ name: 'Acme' })).id;
+    const team = (await service.accounts.create({ name: 'Support', parent: acme })).id;
+    const project = (await service.accounts.create({ name: 'Bot', parent: team })).id;
+    const globex = (await service.accounts.create({ name: 'Globex' })).id;
+    for (const id of [acme, globex]) await service.accounts.addCredit(id, { amount: '5' });
+    for (const [account, nanos] of [
+      [acme, 1n],
+      [team, 2n],
+      [project, 4n],
+      [globex, 5n],
+    ] as const) {
+      await spend(fixture, (await service.createKey({ mode: 'credit', account })).id, nanos);
+    }
+    const spent = async (query: object): Promise<unknown> =>
+      (await service.usage({ by: 'account', ...query })).data
+        .map(({ account_name, charged_credits, requests }) => [account_name, charged_credits * 1e9, requests])
+        .sort();
+    assert.deepEqual(await spent({ level: 1 }), [
+      ['Acme', 7, 3],
+      ['Globex', 5, 1],
+    ]);
+    assert.deepEqual(await spent({ level: 2, account: acme }), [
+      ['Acme', 1, 1],
+      ['Support', 6, 2],
+    ]);
+    assert.deepEqual(await spent({ level: 1, top: 1 }), [['Acme', 7, 3]]);
+    assert.deepEqual(await spent({ account: team }), [
+      ['Bot', 4, 1],
+      ['Support', 2, 1],
+    ]);
+    refused({ by: 'model', level: 1 }, /^level applies only to a report by account/);
+    refused({ by: 'account', level: 5 }, /^level/);
+    const [key] = await service.listKeys({ account: project });
+    assert.equal(key?.account_name, 'Bot');
+  });
+
   test('has cost, provider cost and margin, with cancelled calls, and agrees with the balance', async (t) => {
     const fixture = adminFixture(t);
     const { service, ledger, clock } = fixture;
@@ -147,6 +232,7 @@ describe('a usage report', () => {
 
 describe('a usage report as text', () => {
   const figures: UsageView['total'] = {
+    ...{ failed: 2, failed_by_condition: { upstream_error: 1, limit_reached: 1 }, error_rate: 0.333333 },
     ...{ requests: 3, cancelled: 1, broken: 0, cost: 0.00000125, provider_cost: 2, margin: -1.99999875 },
     ...{
       charged_credits: 0.00000125,
@@ -162,10 +248,12 @@ describe('a usage report as text', () => {
     object: 'usage',
     since: '2026-01-01T00:00:00.000Z',
     until: '2026-01-02T00:00:00.000Z',
+    time_zone: 'UTC',
     by: ['label'],
     complete,
     data: labels.map((label) => ({ label, ...figures })),
     total: figures,
+    without_key: { failed: 0, failed_by_condition: {} },
   });
 
   test('CSV has every figure exactly, and no cell that a spreadsheet would run', () => {
@@ -173,8 +261,12 @@ describe('a usage report as text', () => {
     const { lines, warning } = usageCsv(report(hostile));
     assert.equal(warning, null);
     const [head, ...rows] = lines;
-    const rest = '3,1,0,0.00000125,2,-1.99999875,0.00000125,7,10,1,2,3,5,4,,,,1234,5000,6000';
-    assert.match(head ?? '', /^label,requests,cancelled,broken,cost,provider_cost,margin,.*,duration_ms_p99$/);
+    const rest =
+      '3,1,0,2,0.333333,upstream_error=1; limit_reached=1,0.00000125,2,-1.99999875,0.00000125,7,10,1,2,3,5,4,,,,1234,5000,6000';
+    assert.match(
+      head ?? '',
+      /^label,requests,cancelled,broken,failed,error_rate,failed_by_condition,cost,provider_cost,margin,.*,duration_ms_p99$/,
+    );
     assert.deepEqual(
       rows,
       ["'=1+1", "'+1", "'-1", "'@x", "'\t=1", '"a,""b""\nc"', '', 'plain'].map((cell) => `${cell},${rest}`),
@@ -184,11 +276,28 @@ describe('a usage report as text', () => {
 
   test('the table has a total, one line per row whatever a label holds, and says when it is not complete', () => {
     const lines = usageTable(report(['two\nlines', null]));
-    assert.equal(lines.length, 6);
-    assert.match(lines[2] ?? '', /^LABEL +REQUESTS +CANCELLED +BROKEN +INPUT +OUTPUT +COST +PROVIDER COST +MARGIN/);
-    assert.match(lines[3] ?? '', /^two\ufffdlines +3 +1 +0 +16 +5 +0\.0000 +2\.0000 +-2\.0000 +- +1\.23\/5\.00 s$/);
+    assert.deepEqual(lines.slice(6), [
+      '',
+      'Failed: upstream_error=1, limit_reached=1.',
+      'See them: gateway requests list --condition upstream_error --since 2026-01-01T00:00:00.000Z',
+    ]);
+    assert.match(
+      lines[2] ?? '',
+      /^LABEL +REQUESTS +CANCELLED +BROKEN +FAILED +ERROR RATE +INPUT +OUTPUT +COST +PROVIDER COST +MARGIN/,
+    );
+    assert.match(
+      lines[3] ?? '',
+      /^two\ufffdlines +3 +1 +0 +2 +33\.3 % +16 +5 +0\.0000 +2\.0000 +-2\.0000 +- +1\.23\/5\.00 s$/,
+    );
     assert.match(lines[5] ?? '', /^total/);
-    assert.deepEqual(usageTable(report([])).slice(1), ['', 'Nothing was charged in this time.']);
+    const none = { ...figures, failed: 0, failed_by_condition: {} };
+    const unknown = { failed: 3, failed_by_condition: { invalid_credentials: 3 } };
+    assert.deepEqual(usageTable({ ...report([]), total: none, without_key: unknown }).slice(1), [
+      '',
+      'There were no requests in this time.',
+      '',
+      'Beside them, requests without a known key: invalid_credentials=3.',
+    ]);
     assert.match(usageTable(report(['x'], false)).at(-1) ?? '', /^Not complete/);
   });
 
@@ -209,7 +318,7 @@ describe('a usage report as text', () => {
       rows.map((row) => row.slice(0, row.indexOf(',3,1,0,'))),
       ['acct_1,"\'=Acme, ""Inc""",2026-01-01', 'acct_2,"two\nlines",2026-01-01', ',,2026-01-01'],
     );
-    const table = usageTable(byAccount).slice(2);
+    const table = usageTable(byAccount).slice(2, 7);
     const texts = table.map((line) => line.split(/ {2,}/).slice(0, 3));
     assert.deepEqual(texts.slice(0, 4), [
       ['ACCOUNT', 'ACCOUNT NAME', 'DAY'],

@@ -8,6 +8,7 @@ import { call } from '../../api/client.ts';
 import { type Key, useKeyPages } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
 import { count, exactCredits, nanosOf, plural, shortCredits } from '../../ui/format.ts';
+import { History } from '../../ui/history.tsx';
 import { IconMore } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
 import { Meter } from '../../ui/meter.tsx';
@@ -108,6 +109,7 @@ export function AccountPage({ id }: { id: string }) {
       {account.promotional !== undefined && <Promotions of="accounts" id={id} />}
       <Webhook account={id} mayWrite={mayWrite && account.status !== 'closed'} />
       <Statement of="accounts" id={id} />
+      <History of="accounts" id={id} />
       {dialog === 'edit' && <EditAccount of={account} close={close} />}
       {dialog === 'move' && <MoveAccount of={account} close={close} />}
       {dialog === 'credit' && <AddCredit to={payerOf(account)} close={close} />}

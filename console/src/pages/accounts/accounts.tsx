@@ -7,6 +7,7 @@ import {
   type AccountFilters,
   BELOW_SHOWN,
   type Below,
+  everyAccount,
   NO_PARENT,
   useAccountPages,
   useBelow,
@@ -50,6 +51,11 @@ function inTree(
     const inside = below.get(account.id)?.accounts ?? [];
     return [{ account, depth, below: 'open' }, ...inTree(inside, open, below, depth + 1)];
   });
+}
+
+/** As the CSV file has it: its customer is a column. */
+function inNoTree(account: Account): Node {
+  return { account, depth: 0, below: null };
 }
 
 function hrefOf({ id }: Account): string {
@@ -113,6 +119,13 @@ const COLUMNS: readonly Column<Node>[] = [
     minor: true,
   },
   { id: 'cap', header: 'Cap', value: ({ account }) => capText(account), right: true, minor: true },
+  {
+    id: 'customer',
+    header: 'Customer',
+    value: ({ account }) => (account.parent === null ? account.name : account.root_name),
+    minor: true,
+    hidden: true,
+  },
   { id: 'external', header: 'Your id', value: ({ account }) => account.external_id, minor: true, hidden: true },
   {
     id: 'created',
@@ -179,6 +192,7 @@ export function AccountsPage() {
             href={({ account }) => hrefOf(account)}
             sortable={false}
             more={more}
+            everything={async () => (await everyAccount(wanted)).map(inNoTree)}
             tools={
               <>
                 <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, id or your id" />

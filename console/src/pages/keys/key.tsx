@@ -7,6 +7,7 @@ import { call } from '../../api/client.ts';
 import { type CreatedKey, type Key, useKey } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
 import { count, plural } from '../../ui/format.ts';
+import { History } from '../../ui/history.tsx';
 import { IconMore } from '../../ui/icons.tsx';
 import { Loading } from '../../ui/loading.tsx';
 import { Meter } from '../../ui/meter.tsx';
@@ -90,6 +91,7 @@ export function KeyPage({ id }: { id: string }) {
           model={key.models?.[0] ?? 'sandbox/alpha'}
         />
       </Section>
+      <History of="keys" id={key.id} />
       {dialog === 'edit' && <EditKey of={key} close={close} />}
       {dialog === 'credit' && <AddCredit to={payerOf(key)} close={close} />}
       {dialog === 'correct' && <Correct of={payerOf(key)} close={close} />}

@@ -2,7 +2,7 @@
 import { Button } from '@mantine/core';
 import { useCallback, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { type CreatedKey, type Key, type KeyFilters, useKeyPages } from '../../api/queries.ts';
+import { type CreatedKey, everyKey, type Key, type KeyFilters, useKeyPages } from '../../api/queries.ts';
 import { useSession } from '../../api/session.tsx';
 import { SearchBox, StatusSelect, searchOf, useFilters } from '../../ui/filters.tsx';
 import { headlineCredits, nanosOf, plural } from '../../ui/format.ts';
@@ -37,11 +37,24 @@ const COLUMNS: readonly Column<Key>[] = [
     cell: (key) => <Id value={key.prefix} shown={`${key.prefix}…`} copy={false} />,
     minor: true,
   },
+  {
+    id: 'account',
+    header: 'Account',
+    value: (key) => key.account_name ?? key.account ?? null,
+    cell: (key) =>
+      key.account !== undefined && (
+        <Link href={`/accounts/${key.account}`} className={css.account}>
+          {key.account_name ?? key.account}
+        </Link>
+      ),
+    minor: true,
+  },
   { id: 'status', header: 'Status', value: (key) => key.status, cell: (key) => <KeyStatus status={key.status} /> },
   {
     id: 'remaining',
     header: 'Left',
     value: (key) => balanceOf(key).left,
+    unit: unitOf,
     cell: (key) => <Left of={key} />,
     right: true,
   },
@@ -49,6 +62,7 @@ const COLUMNS: readonly Column<Key>[] = [
     id: 'held',
     header: 'Held',
     value: (key) => key.reserved,
+    unit: unitOf,
     cell: (key) => (key.reserved === 0 ? <span className="muted">–</span> : <Amount of={key} value={key.reserved} />),
     right: true,
     minor: true,
@@ -57,6 +71,7 @@ const COLUMNS: readonly Column<Key>[] = [
     id: 'used',
     header: 'Used',
     value: (key) => key.used,
+    unit: unitOf,
     cell: (key) => <Amount of={key} value={key.used} />,
     right: true,
     minor: true,
@@ -65,6 +80,7 @@ const COLUMNS: readonly Column<Key>[] = [
     id: 'today',
     header: 'Today',
     value: (key) => (key.mode === 'credit' ? key.today_spend : null),
+    unit: 'credits',
     cell: (key) => (key.mode === 'credit' ? <Credits value={key.today_spend} /> : undefined),
     right: true,
     minor: true,
@@ -99,6 +115,10 @@ const COLUMNS: readonly Column<Key>[] = [
   },
   { id: 'id', header: 'Id', value: (key) => key.id, cell: (key) => <Id value={key.id} />, minor: true, hidden: true },
 ];
+
+function unitOf({ mode }: Key): string {
+  return mode === 'credit' ? 'credits' : 'tokens';
+}
 
 function Left({ of }: { of: Key }) {
   const { left } = balanceOf(of);
@@ -158,6 +178,7 @@ export function KeysPage() {
           // In the order in which they come, as long as not all are there.
           sortable={all}
           more={more}
+          everything={all ? undefined : () => everyKey(wanted)}
           tools={
             <>
               <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, prefix or id" />

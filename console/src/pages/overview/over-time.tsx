@@ -4,9 +4,9 @@ import { useLocation } from 'wouter';
 import type { UsageRow } from '../../api/usage.ts';
 import { count, nanosOf, shortCredits } from '../../ui/format.ts';
 import type { Point, Series } from './chart.tsx';
-import { type Dimension, type Measure, measured, requestsHref } from './measures.ts';
+import { type Dimension, fieldOf, type Measure, measured, requestsHref } from './measures.ts';
 import css from './overview.module.css';
-import { endOf, type Period, stepsOf } from './periods.ts';
+import { endOf, LOCAL_ZONE, type Period, stepsOf, type Zone } from './periods.ts';
 
 const Chart = lazy(() => import('./chart.tsx').then((module) => ({ default: module.Chart })));
 
@@ -19,8 +19,10 @@ export function OverTime({
   rows,
   total,
   period,
+  zone,
   by,
   measure,
+  narrowed,
   nameOf,
   now,
 }: {
@@ -28,15 +30,22 @@ export function OverTime({
   rows: readonly TimedRow[];
   total: readonly TimedRow[];
   period: Period;
+  zone: Zone;
   by: Dimension;
   measure: Measure;
+  /** What the figures are of. */
+  narrowed: Readonly<Record<string, string>>;
   nameOf: (value: string | null) => string;
   now: number;
 }) {
   const [, navigate] = useLocation();
+  const field = fieldOf(by);
   const sums = new Map<string, number>();
-  for (const row of rows) sums.set(row[by] ?? '', (sums.get(row[by] ?? '') ?? 0) + measured(row, measure));
-  const ranked = [...sums].sort((a, b) => b[1] - a[1]).map(([id]) => id);
+  for (const row of rows) sums.set(row[field] ?? '', (sums.get(row[field] ?? '') ?? 0) + measured(row, measure));
+  const ranked = [...sums]
+    .filter(([, sum]) => sum > 0)
+    .sort((a, b) => b[1] - a[1])
+    .map(([id]) => id);
   const own = ranked.length > SERIES_MAX ? ranked.slice(0, SERIES_MAX) : ranked;
   const series: Series[] = own.map((id, index) => ({
     id: `s:${id}`,
@@ -45,13 +54,14 @@ export function OverTime({
   }));
   const hasOthers = own.length < ranked.length;
   if (hasOthers) series.push({ id: OTHER, name: 'others', color: 'var(--series-other)' });
-  const points: Point[] = stepsOf(period, now).map((at) => ({ at, values: {} }));
+  const points: Point[] = stepsOf(period, now, zone).map((at) => ({ at, values: {} }));
   const byTime = new Map(points.map((point) => [point.at, point.values as Record<string, number>]));
   const add = (at: number, id: string, value: number): void => {
     const values = byTime.get(at);
     if (values !== undefined) values[id] = (values[id] ?? 0) + value;
   };
-  for (const row of rows) if (own.includes(row[by] ?? '')) add(row.at, `s:${row[by] ?? ''}`, measured(row, measure));
+  for (const row of rows)
+    if (own.includes(row[field] ?? '')) add(row.at, `s:${row[field] ?? ''}`, measured(row, measure));
   if (hasOthers) {
     for (const row of total) add(row.at, OTHER, measured(row, measure));
     for (const values of byTime.values()) {
@@ -61,7 +71,11 @@ export function OverTime({
     }
   }
   const open = (at: number, id: string): void => {
-    const range = { since: new Date(at).toISOString(), until: new Date(endOf(period, at)).toISOString() };
+    const range = {
+      since: new Date(at).toISOString(),
+      until: new Date(endOf(period, at, zone)).toISOString(),
+      ...narrowed,
+    };
     navigate(id === OTHER ? `/requests?${new URLSearchParams(range)}` : requestsHref(by, id.slice(2) || null, range));
   };
   return (
@@ -80,7 +94,7 @@ export function OverTime({
           points={points}
           series={series}
           format={(value) => (measure === 'cost' ? `${shortCredits(nanosOf(value))} credits` : count(value))}
-          time={(at) => timeText(at, period)}
+          time={(at) => timeText(at, period, zone)}
           open={open}
         />
       </Suspense>
@@ -88,11 +102,13 @@ export function OverTime({
   );
 }
 
-const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const FORMATS = {
+  hour: { hour: '2-digit', minute: '2-digit' },
+  day: { day: 'numeric', month: 'short' },
+  month: { month: 'short', year: 'numeric' },
+} as const satisfies Record<Period['step'], Intl.DateTimeFormatOptions>;
 
-const months = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', timeZone: 'UTC' });
-
-function timeText(at: number, { step }: Period): string {
-  return { hour: hours, day: days, month: months }[step].format(at);
+function timeText(at: number, { step }: Period, zone: Zone): string {
+  const timeZone = zone === 'UTC' ? 'UTC' : LOCAL_ZONE;
+  return new Intl.DateTimeFormat('en-GB', { ...FORMATS[step], timeZone }).format(at);
 }

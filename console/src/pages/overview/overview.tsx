@@ -1,46 +1,64 @@
 /** The overview: what was spent, against the period before, by whom and on what. */
 import { SegmentedControl, Select } from '@mantine/core';
 import { useMemo } from 'react';
-import { Link } from 'wouter';
-import { useFoundKeys } from '../../api/queries.ts';
-import { useRunning } from '../../api/requests.ts';
+import { useAccount, useHasAccounts } from '../../api/accounts.ts';
 import { useSession } from '../../api/session.tsx';
-import { type UsageFigures, type UsageRow, useUsage } from '../../api/usage.ts';
-import { Code } from '../../ui/code.tsx';
-import { useFilters } from '../../ui/filters.tsx';
-import {
-  count,
-  exactCredits,
-  headlineCredits,
-  milliseconds,
-  nanosOf,
-  percent,
-  shortCount,
-  shortCredits,
-} from '../../ui/format.ts';
+import { type UsageQuery, type UsageRow, usageOf, useUsage } from '../../api/usage.ts';
+import { Chips, useFilters } from '../../ui/filters.tsx';
+import { count } from '../../ui/format.ts';
 import { Loading } from '../../ui/loading.tsx';
-import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
+import { Failure, Page, Section } from '../../ui/page.tsx';
 import { DataTable } from '../../ui/table.tsx';
 import { useNow } from '../../ui/values.tsx';
-import { DIMENSIONS, type Dimension, MEASURES, type Measure, measured, requestsHref, tokensIn } from './measures.ts';
+import { AccountSelect } from '../accounts/account-select.tsx';
+import { Failures, NoRequests } from './failures.tsx';
+import { Answer, Headline } from './headline.tsx';
+import {
+  allRequests,
+  DIMENSIONS,
+  type Dimension,
+  dimensionOf,
+  fieldOf,
+  MEASURES,
+  type Measure,
+  measured,
+  rowHref,
+} from './measures.ts';
 import { OverTime, SERIES_MAX, type TimedRow } from './over-time.tsx';
 import css from './overview.module.css';
-import { beginBefore, beginOf, PERIODS, type Period, stepOf } from './periods.ts';
+import { PeriodChoice } from './period-choice.tsx';
+import { type Period, periodOf, reportRange, requestRange, stepOf, type Zone, zoneName } from './periods.ts';
 import { columnsFor } from './usage-columns.tsx';
 
+/** What the figures are narrowed to. */
+const NARROWED = ['account', 'model', 'provider', 'key'] as const;
+const LABELS = { account: 'account', model: 'model', provider: 'provider', key: 'key' } as const;
+
 export function OverviewPage() {
-  const { filters, set } = useFilters(['period', 'by', 'show'] as const);
+  const { filters: all, set } = useFilters(['period', 'from', 'to', 'zone', 'by', 'show', ...NARROWED] as const);
+  const { period: _period, from: _from, to: _to, zone: zoneText, by: byText, show, ...narrowed } = all;
   const { may } = useSession();
   const seesProviders = may('get /admin/v1/providers');
-  const dimensions = DIMENSIONS.filter(({ value }) => value !== 'provider' || seesProviders);
-  const period = PERIODS.find(({ id }) => id === filters.period) ?? (PERIODS[2] as Period);
-  const by = (dimensions.find(({ value }) => value === filters.by)?.value ?? 'model') as Dimension;
-  const measure = (MEASURES.find(({ value }) => value === filters.show)?.value ?? 'cost') as Measure;
+  const hasAccounts = useHasAccounts();
+  const dimensions = DIMENSIONS.filter(
+    ({ value }) => (value !== 'provider' || seesProviders) && (value !== 'customer' || hasAccounts),
+  );
+  const period = periodOf(all);
+  const zone: Zone = zoneText === 'local' ? 'local' : 'UTC';
+  const by = (dimensions.find(({ value }) => value === byText)?.value ?? 'model') as Dimension;
+  const measure = (MEASURES.find(({ value }) => value === show)?.value ?? 'cost') as Measure;
   const now = useNow();
-  const begin = beginOf(period, now);
-  const series = useSeries(period, by, measure, now);
-  const groups = useUsage({ by: by === 'key' ? 'key,label' : by, since: begin, top: ROWS_MAX, order: measure });
-  const before = useUsage({ since: beginBefore(period, now), until: begin });
+  const range = { ...reportRange(period, now, zone), ...narrowed };
+  const links = { ...requestRange(period, now, zone), ...narrowed };
+  const grouped = by === 'key' ? { by: 'key,label' } : dimensionOf(by);
+  const series = useSeries(period, zone, by, measure, range);
+  const asked: UsageQuery = { ...range, ...grouped, order: measure };
+  const groups = useUsage({ ...asked, top: ROWS_MAX });
+  const { since } = range;
+  const earlier = period.before && new Date(period.before.begin(now, zone)).toISOString();
+  const compared = useUsage({ ...range, since: earlier ?? since, until: links.since }, earlier !== null);
+  // What is shown while another is on its way is not of this one.
+  const before = earlier === null ? undefined : compared.data?.total;
   const names = useMemo(
     () =>
       new Map(
@@ -52,49 +70,51 @@ export function OverviewPage() {
     [groups.data],
   );
   const nameOf = (value: string | null): string =>
-    value === null ? (by === 'account' ? 'keys without an account' : 'unknown') : (names.get(value) ?? value);
+    value === null
+      ? by === 'account' || by === 'customer'
+        ? 'keys without an account'
+        : 'unknown'
+      : (names.get(value) ?? value);
   const total = groups.data?.total;
   const ranked = useMemo(
     () => groups.data?.data.toSorted((a, b) => measured(b, measure) - measured(a, measure)) ?? EMPTY,
     [groups.data, measure],
   );
-  const empty = total !== undefined && total.requests === 0 && total.cancelled === 0;
-  const newest = useFoundKeys('', 1, empty);
+  const empty = total !== undefined && allRequests(total) === 0;
+  const account = useAccount(narrowed.account ?? '', 60_000, narrowed.account !== undefined).data;
   return (
     <Page
       title="Overview"
-      answer={total && !empty && <Answer now={total} before={before.data?.total} period={period} />}
-      actions={
-        <SegmentedControl
-          size="xs"
-          aria-label="Period"
-          value={period.id}
-          onChange={(value) => set('period', value)}
-          data={PERIODS.map(({ id, label }) => ({ value: id, label }))}
-        />
-      }
+      answer={total && !empty && <Answer now={total} before={before} period={period} zone={zone} range={links} />}
+      actions={<PeriodChoice period={period} zone={zone} filters={all} now={now} set={set} />}
     >
       <Failure error={groups.error ?? series.error} retry={() => void groups.refetch()} />
+      <div className={css.narrowed}>
+        {hasAccounts && (
+          <AccountSelect
+            size="xs"
+            w={200}
+            aria-label="Account"
+            placeholder="All accounts"
+            clearable
+            value={narrowed.account ?? null}
+            onChange={(value) => set('account', value)}
+          />
+        )}
+        <Chips
+          filters={{ ...narrowed, ...(account !== undefined && { account: account.name }) }}
+          labels={LABELS}
+          onRemove={(name) => set(name, null)}
+        />
+      </div>
       {groups.isPending && <Loading rows={3} height={90} />}
-      {empty && (
-        <Empty title={`No requests ${period.words}`}>
-          <p>As soon as a key is used, its spend, its speed and its failures are here. Send a first request:</p>
-          <div className={css.paste}>
-            <Code
-              label="A first request"
-              text={`curl ${newest.data?.[0]?.base_url ?? 'http://127.0.0.1:8080/v1'}/chat/completions \\
-  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
-  -d '{"model":"sandbox/alpha","messages":[{"role":"user","content":"Hello!"}]}'`}
-            />
-          </div>
-        </Empty>
-      )}
+      {empty && <NoRequests period={period} range={links} withoutKey={groups.data?.without_key} />}
       {total && !empty && (
         <>
-          <Headline now={total} before={before.data?.total} since={begin} />
+          <Headline now={total} before={before} range={links} />
           <Section
             title={MEASURES.find(({ value }) => value === measure)?.label}
-            note={period.step === 'hour' ? 'per hour' : `per ${period.step} (UTC)`}
+            note={`per ${period.step} (${zoneName(zone)})`}
             actions={
               <>
                 <SegmentedControl
@@ -120,8 +140,10 @@ export function OverviewPage() {
               rows={series.rows}
               total={series.total}
               period={period}
+              zone={zone}
               by={by}
               measure={measure}
+              narrowed={narrowed}
               nameOf={nameOf}
               now={now}
             />
@@ -131,15 +153,17 @@ export function OverviewPage() {
               name={`Usage by ${by}`}
               rows={ranked}
               columns={columnsFor(by, nameOf, seesProviders)}
-              rowId={(row) => String(row[by])}
-              href={(row) => requestsHref(by, row[by] ?? null, { since: begin })}
+              rowId={(row) => String(row[fieldOf(by)])}
+              everything={
+                ranked.length < ROWS_MAX ? undefined : async () => (await usageOf({ ...asked, top: EXPORTED_MAX })).data
+              }
+              href={(row) => rowHref(by, row[fieldOf(by)] ?? null, links, all)}
             />
             {ranked.length >= ROWS_MAX && (
-              <p className={css.rest}>
-                These are the {count(ROWS_MAX)} with the most. <code>gateway usage --by {by}</code> has the others.
-              </p>
+              <p className={css.rest}>These are the {count(ROWS_MAX)} with the most; the CSV file has the others.</p>
             )}
           </Section>
+          <Failures total={total} withoutKey={groups.data?.without_key} range={links} />
         </>
       )}
     </Page>
@@ -149,140 +173,23 @@ export function OverviewPage() {
 const EMPTY: readonly UsageRow[] = [];
 /** Groups in the table. */
 const ROWS_MAX = 300;
+/** In its CSV: as many as a report has. */
+const EXPORTED_MAX = 10_000;
 
 /**
  * The figures of each hour, day or month: of the groups with the most, and of all together, whose rest is that of the
  * others. A report has no months: its days are put together.
  */
-function useSeries(period: Period, by: Dimension, order: Measure, now: number) {
+function useSeries(period: Period, zone: Zone, by: Dimension, order: Measure, range: UsageQuery) {
   const step = period.step === 'hour' ? 'hour' : 'day';
-  const since = beginOf(period, now);
-  const groups = useUsage({ by: `${step},${by}`, since, top: SERIES_MAX + 1, order });
-  const all = useUsage({ by: step, since });
-  const rows = useMemo(() => timed(groups.data?.data, period), [groups.data, period]);
-  const total = useMemo(() => timed(all.data?.data, period), [all.data, period]);
+  const dimension = dimensionOf(by);
+  const groups = useUsage({ ...range, ...dimension, by: `${step},${dimension.by}`, top: SERIES_MAX + 1, order });
+  const all = useUsage({ ...range, by: step });
+  const rows = useMemo(() => timed(groups.data?.data, period, zone), [groups.data, period, zone]);
+  const total = useMemo(() => timed(all.data?.data, period, zone), [all.data, period, zone]);
   return { rows, total, error: groups.error ?? all.error };
 }
 
-function timed(rows: readonly UsageRow[] | undefined, period: Period): readonly TimedRow[] {
-  return rows?.map((row) => ({ ...row, at: stepOf(period, Date.parse(row.hour ?? row.day ?? '')) })) ?? [];
-}
-
-function Answer({ now, before, period }: { now: UsageFigures; before: UsageFigures | undefined; period: Period }) {
-  const spent = nanosOf(now.cost);
-  const unfinished = now.broken + now.cancelled;
-  return (
-    <>
-      <strong className="num">{headlineCredits(spent)} credits</strong> spent {period.words}
-      {before && before.cost > 0 && `, ${change(now.cost, before.cost)} in ${period.before}`}
-      {'; '}
-      {unfinished === 0 ? (
-        'every answer was complete'
-      ) : (
-        <>{percent(unfinished, now.requests + now.cancelled)} of the answers broke off or were cancelled</>
-      )}
-      .
-    </>
-  );
-}
-
-/** Beyond it, a percentage says less than how many times as much it is. */
-const TIMES_FROM = 10;
-
-function change(now: number, before: number): string {
-  if (now / before >= TIMES_FROM) return `${count(Math.round(now / before))} times as much as`;
-  const percentage = Math.round(Math.abs(now / before - 1) * 100);
-  if (percentage === 0) return 'the same as';
-  return `${count(percentage)} % ${now > before ? 'more' : 'less'} than`;
-}
-
-/** Three figures that matter; what belongs to each stands below it. */
-function Headline({ now, before, since }: { now: UsageFigures; before: UsageFigures | undefined; since: string }) {
-  const running = useRunning();
-  const held = (running.data ?? [])
-    .filter(({ mode }) => mode === 'credit')
-    .reduce((sum, { held: nanos }) => sum + BigInt(nanos), 0n);
-  const requests = `/requests?since=${since}`;
-  const first = now.first_byte_ms;
-  const whole = now.duration_ms;
-  return (
-    <div className={css.figures}>
-      <Figure
-        name="Spend"
-        value={headlineCredits(nanosOf(now.cost))}
-        unit="credits"
-        delta={before && <Delta now={now.cost} before={before.cost} />}
-        href={requests}
-      >
-        {now.provider_cost !== null &&
-          now.margin !== null &&
-          `Provider cost ${shortCredits(nanosOf(now.provider_cost))}; margin ${shortCredits(nanosOf(now.margin))}`}
-      </Figure>
-      <Figure
-        name="Requests"
-        value={count(now.requests)}
-        unit=""
-        delta={before && <Delta now={now.requests} before={before.requests} />}
-        href={requests}
-      >
-        {shortCount(tokensIn(now))} tokens in, {shortCount(now.output_tokens)} out
-      </Figure>
-      <Figure
-        name="First byte, median"
-        value={first === null ? '–' : milliseconds(first.p50)}
-        unit=""
-        href={first === null ? requests : `${requests}&slower_than=${first.p50}ms`}
-      >
-        {first === null ? 'no times yet' : `95 % within ${milliseconds(first.p95)}`}
-        {whole !== null && `; whole answers ${milliseconds(whole.p50)}, 95 % within ${milliseconds(whole.p95)}`}
-      </Figure>
-      <Figure
-        name="Right now"
-        value={running.data === undefined ? '–' : String(running.data.length)}
-        unit="in flight"
-        href="/requests?live=1"
-      >
-        {held === 0n ? 'nothing is held' : `${exactCredits(held)} credits held`}
-      </Figure>
-    </div>
-  );
-}
-
-function Figure({
-  name,
-  value,
-  unit,
-  delta,
-  href,
-  children,
-}: {
-  name: string;
-  value: string;
-  unit: string;
-  delta?: React.ReactNode;
-  href: string;
-  children: React.ReactNode;
-}) {
-  return (
-    <Link href={href} className={css.figure}>
-      <span className={css.figureName}>{name}</span>
-      <span className={css.figureValue}>
-        {value} {unit !== '' && <span className={css.figureUnit}>{unit}</span>} {delta}
-      </span>
-      <span className={css.figureNote}>{children}</span>
-    </Link>
-  );
-}
-
-/** Against the period before. Neither direction is good or bad in itself, so it has no colour. */
-function Delta({ now, before }: { now: number; before: number }) {
-  if (before === 0) return null;
-  if (now / before >= TIMES_FROM) return <span className={css.delta}>× {count(Math.round(now / before))}</span>;
-  const value = Math.round((now / before - 1) * 100);
-  return (
-    <span className={css.delta}>
-      {value > 0 ? '+' : value < 0 ? '−' : '±'}
-      {count(Math.abs(value))} %
-    </span>
-  );
+function timed(rows: readonly UsageRow[] | undefined, period: Period, zone: Zone): readonly TimedRow[] {
+  return rows?.map((row) => ({ ...row, at: stepOf(period, row, zone) })) ?? [];
 }

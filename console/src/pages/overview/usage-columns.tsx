@@ -1,9 +1,9 @@
 /** The table below the chart. */
 import type { UsageRow } from '../../api/usage.ts';
-import { count, milliseconds, plural } from '../../ui/format.ts';
+import { count, milliseconds, percent } from '../../ui/format.ts';
 import type { Column } from '../../ui/table.tsx';
 import { Credits } from '../../ui/values.tsx';
-import { type Dimension, tokensIn } from './measures.ts';
+import { allRequests, type Dimension, fieldOf, tokensIn } from './measures.ts';
 
 /** `withMargin`: whether the reader may see what the providers ask. */
 export function columnsFor(
@@ -15,7 +15,7 @@ export function columnsFor(
     {
       id: by,
       header: by[0]?.toUpperCase() + by.slice(1),
-      value: (row) => nameOf(row[by] ?? null),
+      value: (row) => nameOf(row[fieldOf(by)] ?? null),
     },
     {
       id: 'cost',
@@ -35,15 +35,31 @@ export function columnsFor(
     {
       id: 'requests',
       header: 'Requests',
-      value: (row) => row.requests,
-      cell: (row) => count(row.requests),
+      value: allRequests,
+      cell: (row) => count(allRequests(row)),
+      right: true,
+    },
+    {
+      id: 'failed',
+      header: 'Failed',
+      value: (row) => row.failed,
+      cell: (row) => count(row.failed),
+      right: true,
+      minor: true,
+    },
+    {
+      id: 'error_rate',
+      header: 'Error rate',
+      value: (row) => row.error_rate,
+      unit: 'from 0 to 1',
+      cell: (row) => percent(row.failed + row.broken, allRequests(row)),
       right: true,
     },
     {
       id: 'unfinished',
       header: 'Broken off',
       value: (row) => row.broken + row.cancelled,
-      cell: (row) => plural(row.broken + row.cancelled, '', '').trim(),
+      cell: (row) => count(row.broken + row.cancelled),
       right: true,
       minor: true,
     },
@@ -60,6 +76,7 @@ export function columnsFor(
       id: 'first',
       header: 'First byte p50',
       value: (row) => row.first_byte_ms?.p50 ?? null,
+      unit: 'ms',
       cell: (row) => row.first_byte_ms && milliseconds(row.first_byte_ms.p50),
       right: true,
       minor: true,
@@ -68,6 +85,7 @@ export function columnsFor(
       id: 'first95',
       header: 'p95',
       value: (row) => row.first_byte_ms?.p95 ?? null,
+      unit: 'ms',
       cell: (row) => row.first_byte_ms && milliseconds(row.first_byte_ms.p95),
       right: true,
       minor: true,
@@ -76,6 +94,7 @@ export function columnsFor(
       id: 'total95',
       header: 'Took p95',
       value: (row) => row.duration_ms?.p95 ?? null,
+      unit: 'ms',
       cell: (row) => row.duration_ms && milliseconds(row.duration_ms.p95),
       right: true,
       minor: true,

@@ -1,9 +1,9 @@
 /** Tokens × price = amount, by class, and what is left of it for the operator. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import type { LoggedRequest } from '../../api/requests.ts';
+import type { LoggedRequest, RequestHistory } from '../../api/requests.ts';
 import { useSession } from '../../api/session.tsx';
-import { count, decimalsOf, exactCredits } from '../../ui/format.ts';
+import { count, decimalsOf, exactCredits, nanosOf } from '../../ui/format.ts';
 import { Section } from '../../ui/page.tsx';
 import { Refund } from './refund.tsx';
 import { tokensOf } from './request-format.tsx';
@@ -22,7 +22,7 @@ function perMillion(rate: string, per: string): string {
   return exactCredits((BigInt(rate) * 1_000_000n) / BigInt(per));
 }
 
-export function Cost({ of: request }: { of: LoggedRequest }) {
+export function Cost({ of: request, history }: { of: LoggedRequest; history: RequestHistory }) {
   const { mayOperate } = useSession();
   const [refunding, setRefunding] = useState(false);
   const { usage, prices, cost_nanos: cost, provider_cost_nanos: provider } = request;
@@ -44,14 +44,14 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
   const shown = [...rows.map(({ amount }) => amount), cost, provider].filter((amount) => amount !== null);
   const decimals = Math.max(...shown.map((amount) => decimalsOf(BigInt(amount))));
   const credits = (nanos: bigint): string => exactCredits(nanos, decimals);
-  const refundable = request.mode === 'credit' && request.charged !== null && request.charged !== '0';
+  const { refunded, refundable } = history;
   return (
     <Section
       title="Cost"
       note={usage.source === 'reported' ? 'Tokens as the provider reported them.' : 'Tokens counted by the gateway.'}
       actions={
         mayOperate &&
-        refundable && (
+        refundable > 0 && (
           <Button variant="default" size="compact-sm" onClick={() => setRefunding(true)}>
             Refund
           </Button>
@@ -92,6 +92,15 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
         </tbody>
         <tfoot>
           <Sum name="All" tokens={tokensOf(request)} nanos={cost} priced={prices !== null} text={credits} />
+          {refunded > 0 && (
+            <Sum
+              name="Refunded"
+              tokens={null}
+              nanos={String(-nanosOf(refunded))}
+              priced={prices !== null}
+              text={credits}
+            />
+          )}
           {provider !== null && (
             <Sum name="Provider cost" tokens={null} nanos={provider} priced={prices !== null} text={credits} />
           )}
@@ -106,7 +115,7 @@ export function Cost({ of: request }: { of: LoggedRequest }) {
           )}
         </tfoot>
       </table>
-      {refunding && <Refund of={request} close={() => setRefunding(false)} />}
+      {refunding && <Refund of={request} left={refundable} close={() => setRefunding(false)} />}
     </Section>
   );
 }

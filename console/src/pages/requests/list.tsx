@@ -6,6 +6,8 @@ import { useAccount, useHasAccounts } from '../../api/accounts.ts';
 import { nextPage } from '../../api/pages.ts';
 import { type Key, useFoundKeys, useKey } from '../../api/queries.ts';
 import {
+  allRequests,
+  CONDITIONS,
   type LoggedRequest,
   REQUEST_FILTERS,
   type RequestFilter,
@@ -22,6 +24,7 @@ import { OFFERED, useSearch } from '../../ui/search.ts';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Credits, Id, Time } from '../../ui/values.tsx';
 import { AccountSelect } from '../accounts/account-select.tsx';
+import { MoreFilters } from './more-filters.tsx';
 import { Outcome, outcomeText, providerOf, tokensOf } from './request-format.tsx';
 import css from './requests.module.css';
 import { Running } from './running.tsx';
@@ -74,6 +77,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
     id: 'first_byte',
     header: 'First byte',
     value: (request) => request.first_byte_ms,
+    unit: 'ms',
     cell: (request) => (request.first_byte_ms === null ? undefined : milliseconds(request.first_byte_ms)),
     right: true,
     minor: true,
@@ -82,6 +86,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
     id: 'duration',
     header: 'Took',
     value: (request) => request.duration_ms,
+    unit: 'ms',
     cell: (request) => milliseconds(request.duration_ms),
     right: true,
     minor: true,
@@ -117,6 +122,7 @@ const LABELS: Readonly<Record<RequestFilter, string>> = {
   account: 'account',
   below: 'accounts below it',
   model: 'model',
+  model_part: 'model with',
   provider: 'provider',
   format: 'format',
   client_request_id: 'client’s own id',
@@ -157,7 +163,7 @@ export function RequestsPage() {
     if (/^req_[0-9a-z]{8,}$/i.test(id)) navigate(`/requests/${id}`);
     else if (id !== '') {
       set('client_request_id', UUID.test(id) ? id : null);
-      set('model', UUID.test(id) ? null : id);
+      set('model_part', UUID.test(id) ? null : id);
     }
   };
   const offered = new Map(
@@ -166,6 +172,7 @@ export function RequestsPage() {
   const shownFilters = {
     ...filters,
     ...(filters.key !== undefined && { key: nameOf(chosen) ?? filters.key }),
+    ...(filters.condition === 'any' && { condition: 'failed' }),
     ...(filters.account !== undefined && {
       account: account?.name ?? filters.account,
     }),
@@ -205,6 +212,7 @@ export function RequestsPage() {
           sortable={false}
           marked={(request) => fresh.has(request.id)}
           more={nextPage(stored)}
+          everything={stored.hasNextPage ? () => allRequests(filters) : undefined}
           tools={
             <>
               <SearchBox value={search} onChange={find} placeholder="Request id, client’s id, or model" />
@@ -217,6 +225,17 @@ export function RequestsPage() {
                 data={['2xx', '4xx', '5xx', '402', '429', '502', '503']}
                 value={filters.status ?? null}
                 onChange={(value) => set('status', value)}
+              />
+              <Select
+                size="xs"
+                w={150}
+                aria-label="Condition"
+                placeholder="Any outcome"
+                clearable
+                searchable
+                data={[{ value: 'any', label: 'Failed' }, ...CONDITIONS]}
+                value={filters.condition ?? null}
+                onChange={(value) => set('condition', value)}
               />
               <Select
                 size="xs"
@@ -255,6 +274,7 @@ export function RequestsPage() {
                 value={filters.since ?? null}
                 onChange={(value) => set('since', value)}
               />
+              <MoreFilters filters={filters} set={set} seesProviders={seesProviders} />
               <Chips filters={shownFilters} labels={LABELS} onRemove={(name) => set(name, null)} />
             </>
           }

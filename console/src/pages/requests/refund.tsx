@@ -9,7 +9,7 @@ import { exactCredits, nanosOf } from '../../ui/format.ts';
 import { Failure } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
 
-export function Refund({ of: request, close }: { of: LoggedRequest; close: () => void }) {
+export function Refund({ of: request, left, close }: { of: LoggedRequest; left: number; close: () => void }) {
   const [amount, setAmount] = useState('');
   const [reason, setReason] = useState('');
   // Sent again after a lost answer, it is still one refund.
@@ -29,8 +29,8 @@ export function Refund({ of: request, close }: { of: LoggedRequest; close: () =>
   return (
     <FormDialog title="Refund this request" verb="Refund" close={close} busy={refund.isPending} submit={refund.mutate}>
       <Text size="sm">
-        It was charged {exactCredits(BigInt(request.charged ?? '0'))} credits. Whoever paid has them back at once; what
-        was used stays as it was.
+        It was charged {exactCredits(BigInt(request.charged ?? '0'))} credits, of which {exactCredits(nanosOf(left))}{' '}
+        can be refunded. Whoever paid has them back at once; what was used stays as it was.
       </Text>
       <TextInput
         label="Amount"

@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { type LoggedRequest, useRequest } from '../../api/requests.ts';
 import { Code } from '../../ui/code.tsx';
 import { bytes, count, milliseconds } from '../../ui/format.ts';
+import { HistoryTable } from '../../ui/history.tsx';
 import { Loading } from '../../ui/loading.tsx';
 import { Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { Prose } from '../../ui/prose.tsx';
@@ -24,7 +25,7 @@ export function RequestPage({ id }: { id: string }) {
       </Page>
     );
   }
-  const { request, explanation } = data;
+  const { request, explanation, history } = data;
   const paragraphs = paragraphsOf(explanation);
   const failed = request.condition !== null;
   return (
@@ -42,7 +43,7 @@ export function RequestPage({ id }: { id: string }) {
       )}
       <Timeline of={request} />
       <div className={css.columns}>
-        <Cost of={request} />
+        <Cost of={request} history={history} />
         <Section title="Request">
           <Facts
             items={[
@@ -80,6 +81,11 @@ export function RequestPage({ id }: { id: string }) {
           />
         </Section>
       </div>
+      {history.events.length > 0 && (
+        <Section title="History" note="What was done about it since.">
+          <HistoryTable of={history.events.map((event) => ({ ...event, request_id: null }))} />
+        </Section>
+      )}
       <Content id={request.id} />
       <Section
         title="Full explanation"

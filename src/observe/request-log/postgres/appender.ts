@@ -1,4 +1,6 @@
 /** Appends batches from a serving thread, on a connection of its own. */
+import { addFailures } from '../../failures/postgres.ts';
+import type { FailureCount } from '../../failures/store.ts';
 import { COLUMNS, type RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { dayOf, LogDatabase } from './database.ts';
@@ -42,6 +44,10 @@ export class PostgresAppender implements RequestLogAppender {
       await this.#database.makePartitions([...new Set(days)]);
       await this.#database.query(INSERT, values);
     }
+  }
+
+  count(counts: readonly FailureCount[]): Promise<void> {
+    return addFailures((text, values) => this.#database.query(text, values), counts);
   }
 
   close(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Row } from '../../../storage/columns.ts';
 import { Connection, type Query } from '../../../storage/postgres/connection.ts';
 import { sqlState } from '../../../storage/postgres/error-mapping.ts';
 import { hasTables } from '../../../storage/postgres/migration.ts';
+import { FAILURES_TABLE } from '../../failures/postgres.ts';
 
 export interface Partition {
   readonly day: number;
@@ -43,7 +44,8 @@ const TABLES = `
     request bytea NOT NULL,
     response bytea NOT NULL
   );
-  CREATE INDEX IF NOT EXISTS request_captures_expiry_idx ON gateway.request_captures (expires_at_ms);`;
+  CREATE INDEX IF NOT EXISTS request_captures_expiry_idx ON gateway.request_captures (expires_at_ms);
+  ${FAILURES_TABLE}`;
 
 /** Of the time that an id begins with. What is only the beginning of an id comes before all that begin so. */
 export function dayOf(id: string): number {
@@ -98,7 +100,8 @@ export class LogDatabase {
 
   async #prepare(): Promise<void> {
     const query: Query = (text, values) => this.#connection.query(text, values);
-    if (!(await hasTables(query, 'request_log', 'request_captures'))) await this.#change(TABLES);
+    if (!(await hasTables(query, 'request_log', 'request_captures', 'request_log_failures')))
+      await this.#change(TABLES);
     this.#prepared = true;
   }
 

@@ -1,8 +1,11 @@
 /** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
+import { readFailures } from '../../failures/postgres.ts';
+import type { FailureQuery, FailureReport } from '../../failures/store.ts';
 import { capturedIn } from '../captured.ts';
 import { entryIn, type RequestEntry } from '../entry.ts';
 import { type Dialect, filtersOf, type Value } from '../filters.ts';
 import {
+  ANY_CONDITION,
   type CapturedContent,
   type Forgotten,
   idAt,
@@ -107,12 +110,17 @@ export class PostgresRequestReader implements RequestLogReader {
     return logBytes(this.#database);
   }
 
+  failures(query: FailureQuery): Promise<FailureReport> {
+    return readFailures((text, values) => this.#database.query(text, values), query);
+  }
+
   close(): Promise<void> {
     return this.#database.close();
   }
 }
 
 const DIALECT: Dialect = {
+  placeIn: 'strpos',
   detail: 'detail::jsonb',
   elements: (json) => `jsonb_array_elements(${json}) AS element(value)`,
   oneOf: (column, values, value) => `${column} IN (SELECT json_array_elements_text(${value(JSON.stringify(values))}))`,
@@ -123,6 +131,7 @@ function rangeOf({ sinceMs, condition }: RequestQuery, before: string | null, va
   // There is no text behind all ids: how it sorts what is neither letter nor digit is up to the database.
   if (before !== null) parts.push(`id < ${value(before)}`, `day <= ${value(dayOf(before))}`);
   if (sinceMs != null) parts.push(`id >= ${value(idAt(sinceMs))}`, `day >= ${value(dayAt(sinceMs))}`);
-  if (condition != null) parts.push(`condition = ${value(condition)}`);
+  if (condition === ANY_CONDITION) parts.push('condition IS NOT NULL');
+  else if (condition != null) parts.push(`condition = ${value(condition)}`);
   return parts.join(' AND ');
 }

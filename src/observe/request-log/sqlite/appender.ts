@@ -1,9 +1,11 @@
 /** Appends batches from a serving thread, on a connection of its own: a batch takes a fraction of a millisecond. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { inTransaction } from '../../../storage/sqlite.ts';
+import { addFailures } from '../../failures/sqlite.ts';
+import type { FailureCount } from '../../failures/store.ts';
 import { COLUMNS, type RequestEntry } from '../entry.ts';
 import type { CapturedContent, RequestLogAppender } from '../store.ts';
-import { RequestLogFile } from './file.ts';
+import { failuresBeside, RequestLogFile } from './file.ts';
 
 /** One statement for several rows takes less than one for each. */
 const ROWS = 16;
@@ -18,23 +20,34 @@ interface Prepared {
 /** The file is opened with the first batch. */
 export class SqliteAppender implements RequestLogAppender {
   readonly #file: RequestLogFile;
+  readonly #failures: RequestLogFile;
   readonly #aside: (moved: string) => void;
   #prepared: Prepared | null = null;
 
   /** `aside`: told where a damaged file was moved to. */
   constructor(file: string, aside: (moved: string) => void) {
     this.#file = new RequestLogFile(file);
+    this.#failures = failuresBeside(file);
     this.#aside = aside;
   }
 
   async append(entries: readonly RequestEntry[], captured: readonly CapturedContent[] = []): Promise<void> {
+    this.#inFile(this.#file, () => this.#append(entries, captured));
+  }
+
+  async count(counts: readonly FailureCount[]): Promise<void> {
+    this.#inFile(this.#failures, () => addFailures(this.#failures.opened(), counts));
+  }
+
+  /** Where the file is damaged, it is done in a new one. */
+  #inFile(file: RequestLogFile, work: () => void): void {
     try {
-      this.#append(entries, captured);
+      work();
     } catch (error) {
-      const moved = this.#file.putAside(error);
+      const moved = file.putAside(error);
       if (moved === null) throw error;
       this.#aside(moved);
-      this.#append(entries, captured);
+      work();
     }
   }
 
@@ -47,6 +60,7 @@ export class SqliteAppender implements RequestLogAppender {
   async close(): Promise<void> {
     this.#prepared = null;
     this.#file.close();
+    this.#failures.close();
   }
 }
 

@@ -1,7 +1,9 @@
 /** Reads the file on the thread that asks, also while a gateway appends to it. */
 import type { DatabaseSync } from 'node:sqlite';
+import { readFailures } from '../../failures/sqlite.ts';
+import { NO_FAILURES } from '../../failures/store.ts';
 import type { RequestLogReader } from '../store.ts';
-import type { RequestLogFile } from './file.ts';
+import { failuresBeside, type RequestLogFile } from './file.ts';
 import {
   findCaptured,
   findRequest,
@@ -14,8 +16,9 @@ import {
 
 /** Nothing is opened before it is asked, and where there is no file yet, the next call looks again. */
 export function openFileReader(log: RequestLogFile): RequestLogReader {
-  const inFile = <T>(read: (database: DatabaseSync) => T, none: T): T => {
-    const database = log.existing();
+  const failures = failuresBeside(log.file);
+  const inFile = <T>(read: (database: DatabaseSync) => T, none: T, file = log): T => {
+    const database = file.existing();
     return database === null ? none : read(database);
   };
   return {
@@ -29,6 +32,11 @@ export function openFileReader(log: RequestLogFile): RequestLogReader {
       inFile((database) => forgetRequests(database, keyIds, after), { removed: 0, next: null }),
     prune: async (retention, nowMs) => inFile((database) => pruneRequests(database, retention, nowMs), false),
     bytes: async () => inFile(usedBytes, 0),
-    close: async () => log.close(),
+    failures: async (query) =>
+      inFile((database) => readFailures(database, query), Promise.resolve(NO_FAILURES), failures),
+    close: async () => {
+      log.close();
+      failures.close();
+    },
   };
 }

@@ -6,6 +6,7 @@ import { renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { isDamage, openSqliteFile } from '../../../storage/sqlite.ts';
+import { FAILURE_MIGRATIONS, FAILURE_SETTINGS, failuresFile } from '../../failures/sqlite.ts';
 
 /** Only a neighbour's batch, or a step of pruning, is waited for. */
 const WAIT_MS = 20;
@@ -45,16 +46,18 @@ const MIGRATIONS: readonly string[] = [
  * damaged one was put aside or somebody has removed it. Whoever kept the old one would write and read what nobody sees.
  */
 export class RequestLogFile {
-  readonly #file: string;
+  readonly file: string;
   readonly #settings: string;
+  readonly #migrations: readonly string[];
   #database: DatabaseSync | null = null;
   /** Of the file that was opened, or that could not be. */
   #inode: bigint | null = null;
 
   /** `settings`: what else a connection is set to. */
-  constructor(file: string, settings = '') {
-    this.#file = file;
+  constructor(file: string, settings = '', migrations = MIGRATIONS) {
+    this.file = file;
     this.#settings = settings;
+    this.#migrations = migrations;
   }
 
   /** Null where there is none. */
@@ -68,7 +71,7 @@ export class RequestLogFile {
     if (this.#database !== null && inode === this.#inode) return this.#database;
     this.close();
     this.#inode = inode;
-    this.#database = opened(this.#file, this.#settings);
+    this.#database = opened(this.file, this.#settings, this.#migrations);
     this.#inode = this.#inodeNow();
     return this.#database;
   }
@@ -82,14 +85,14 @@ export class RequestLogFile {
     this.close();
     // Another thread may have been first.
     if (this.#inode === null || this.#inodeNow() !== this.#inode) return null;
-    const moved = `${this.#file}.damaged-${Date.now()}`;
-    renameSync(this.#file, moved);
-    for (const suffix of ['-wal', '-shm']) rmSync(`${this.#file}${suffix}`, { force: true });
+    const moved = `${this.file}.damaged-${Date.now()}`;
+    renameSync(this.file, moved);
+    for (const suffix of ['-wal', '-shm']) rmSync(`${this.file}${suffix}`, { force: true });
     return moved;
   }
 
   #inodeNow(): bigint | null {
-    return statSync(this.#file, { bigint: true, throwIfNoEntry: false })?.ino ?? null;
+    return statSync(this.file, { bigint: true, throwIfNoEntry: false })?.ino ?? null;
   }
 
   close(): void {
@@ -98,7 +101,12 @@ export class RequestLogFile {
   }
 }
 
-function opened(file: string, settings: string): DatabaseSync {
+/** The counts of failed requests that lie beside a request log. */
+export function failuresBeside(file: string): RequestLogFile {
+  return new RequestLogFile(failuresFile(file), FAILURE_SETTINGS, FAILURE_MIGRATIONS);
+}
+
+function opened(file: string, settings: string, migrations: readonly string[]): DatabaseSync {
   const database = openSqliteFile(file, {
     waitMs: WAIT_MS,
     settings: `
@@ -107,7 +115,7 @@ function opened(file: string, settings: string): DatabaseSync {
       PRAGMA wal_autocheckpoint = 0;
       PRAGMA cache_size = -2000;
       PRAGMA journal_size_limit = 16777216;`,
-    migrations: MIGRATIONS,
+    migrations,
   });
   database.exec(settings);
   return database;

@@ -4,6 +4,7 @@ import { capturedIn } from '../captured.ts';
 import { entryIn, type RequestEntry } from '../entry.ts';
 import { type Dialect, filtersOf } from '../filters.ts';
 import {
+  ANY_CONDITION,
   type CapturedContent,
   type Forgotten,
   idAt,
@@ -33,6 +34,7 @@ export function findCaptured(database: DatabaseSync, id: string, nowMs: number):
 }
 
 const DIALECT: Dialect = {
+  placeIn: 'instr',
   detail: 'detail',
   elements: (json) => `json_each(${json}) AS element`,
   oneOf: (column, values, value) => `${column} IN (SELECT value FROM json_each(${value(JSON.stringify(values))}))`,
@@ -44,13 +46,14 @@ export function listRequests(database: DatabaseSync, query: RequestQuery): Promi
     values.push(given);
     return '?';
   });
-  const failed = query.condition == null ? '' : 'condition = ? AND ';
+  const named = query.condition == null || query.condition === ANY_CONDITION ? [] : [query.condition];
+  const failed = query.condition == null ? '' : `condition ${named.length === 0 ? 'IS NOT NULL' : '= ?'} AND `;
   const scanned = `FROM requests WHERE ${failed}id < ? AND id >= ? ORDER BY id DESC LIMIT ${SCANNED_ROWS}`;
   const rows = database.prepare(`SELECT * FROM (SELECT * ${scanned}) WHERE ${filters} LIMIT ?`);
   const last = database.prepare(`SELECT min(id) AS id, count(*) AS rows FROM (SELECT id ${scanned})`);
   return scan(query, async (before, room) => {
     const from = query.sinceMs == null ? '' : idAt(query.sinceMs);
-    const range: SQLInputValue[] = [...(query.condition == null ? [] : [query.condition]), before ?? NEWEST, from];
+    const range: SQLInputValue[] = [...named, before ?? NEWEST, from];
     return {
       entries: rows.all(...range, ...values, room).map(entryIn),
       last: () => {

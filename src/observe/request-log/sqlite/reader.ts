@@ -13,6 +13,7 @@ export class SqliteRequestReader implements RequestLogReader {
   readonly forget = this.#asking('forget');
   readonly prune = this.#asking('prune');
   readonly bytes = this.#asking('bytes');
+  readonly failures = this.#asking('failures');
   readonly #file: string;
   #worker: Worker | null = null;
   #waiting: PromiseWithResolvers<unknown>[] = [];

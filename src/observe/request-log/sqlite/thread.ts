@@ -16,7 +16,7 @@ if (parentPort !== null) {
 
   port.on('message', async (task: ThreadTask | null) => {
     if (task === null) {
-      log.close();
+      await reader.close();
       port.close();
       return;
     }
