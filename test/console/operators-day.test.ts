@@ -55,6 +55,8 @@ describe("an operator's day in the console", { skip }, () => {
   const more = async (item: string): Promise<void> => {
     await page.getByRole('button', { name: 'More', exact: true }).click();
     await page.getByRole('menuitem', { name: item }).click();
+    // It fades away: what is looked at next is looked at without it.
+    await page.locator('[role=menu]').waitFor({ state: 'hidden' });
   };
 
   test('credit with a note that expires, and a correction, are entries of the statement', async () => {
@@ -114,7 +116,7 @@ describe("an operator's day in the console", { skip }, () => {
       .waitFor();
     await inOrder();
     await press('I have copied it');
-    await page.getByText('https://customer.example.com/hook').waitFor();
+    await page.getByText('https://customer.example.com/hook', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Remove' }).click();
     await press('Remove it');
     await page.getByRole('button', { name: 'Set a webhook' }).waitFor();

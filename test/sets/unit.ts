@@ -1,3 +1,3 @@
 import { runTogether } from '../support/together.ts';
 
-runTogether('test/unit/**/*.test.ts');
+runTogether('test/unit/**/!(http2-abuse).test.ts');
