@@ -1,3 +1,3 @@
 import { runTogether } from '../support/together.ts';
 
-runTogether('test/gateway/admin/*.test.ts');
+runTogether('test/gateway/admin/!(cli|backup|init).test.ts');
