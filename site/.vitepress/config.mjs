@@ -59,6 +59,7 @@ export default defineConfig({
           page('Compatibility', 'connect/compatibility'),
           page('Errors', 'connect/errors'),
           page('Translation', 'connect/translation'),
+          page('Names of the SDKs', 'connect/sdk-names'),
           page('Models', 'connect/models'),
         ],
       },

@@ -118,15 +118,11 @@ export function nodesOf<N extends AccountNode>(state: KeyState<N>, hold: Hold): 
   const { path } = state;
   if (path === null || hold.path === null) return NO_NODES;
   if (path.text === hold.path) return path.nodes;
-  return accountIdsOf(hold.path).map((id) => {
+  return (JSON.parse(hold.path) as string[]).map((id) => {
     const node = path.tree.nodes.get(id);
     if (node === undefined) throw new Error(`account ${id} of hold ${hold.id} is not in its tree`);
     return node;
   });
-}
-
-export function accountIdsOf(pathText: string): readonly string[] {
-  return JSON.parse(pathText) as string[];
 }
 
 /** What is reserved for a hold changes on its path: by all of it, or by the difference to before. */

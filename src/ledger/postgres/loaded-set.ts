@@ -2,13 +2,12 @@
 import { integer, type Row, text } from '../../storage/columns.ts';
 import {
   type AccountNode,
-  accountIdsOf,
   type Hold,
   idOf,
   type KeyState,
+  nodesOf,
   type Payer,
   pathOf,
-  payerOf,
   type Tree,
 } from '../engine/key-state.ts';
 import type { Charge, Claim, ClaimState, HoldEnd, RateCounts, WorkingSet } from '../engine/working-set.ts';
@@ -19,7 +18,7 @@ import { type Loaded, NotLoaded } from './load.ts';
 import { RequestPlaces, TokenPlaces } from './places.ts';
 import { claimFrom, holdFrom, promotionsFrom } from './rows.ts';
 
-export interface LoadedKey extends KeyState {
+export interface LoadedKey extends KeyState<LoadedNode> {
   readonly holds: Map<string, Hold>;
   readonly window: RequestPlaces;
   /** The latest time that it has seen; that of a root is the time of its tree. */
@@ -110,7 +109,7 @@ export class LoadedSet implements WorkingSet {
   get(keyId: string): LoadedKey | undefined {
     const state = this.#keys.get(keyId) ?? this.#make(keyId);
     if (state === undefined) return undefined;
-    const payer = payerOf(state) as LoadedKey | LoadedNode;
+    const payer = state.path === null ? state : state.path.root;
     this.nowMs = Math.max(this.#loaded.nowMs, state.seenMs, payer.seenMs);
     state.seenMs = this.nowMs;
     payer.seenMs = this.nowMs;
@@ -253,14 +252,9 @@ export class LoadedSet implements WorkingSet {
   }
 
   /** What is reserved on it has changed. */
-  #pathChanged(state: LoadedKey, { path }: Hold): void {
+  #pathChanged(state: LoadedKey, hold: Hold): void {
     this.changes.keys.add(state);
-    if (path === null || state.path === null) return;
-    const { nodes } = state.path.tree as Tree<LoadedNode>;
-    for (const id of accountIdsOf(path)) {
-      const node = nodes.get(id);
-      if (node !== undefined) this.changes.nodes.add(node);
-    }
+    for (const node of nodesOf(state, hold)) this.changes.nodes.add(node);
   }
 
   addCharge(charge: Charge): void {
