@@ -118,7 +118,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       try {
         if (isKeyless(operation)) return await performKeyless(hot, clock, operation);
         if (operation.op === 'recover') return await recover(storage, operation.limit);
-        if (operation.op === 'prune') return await prune(hot, clock, operation.limit, operation.usageKeepMs);
+        if (operation.op === 'prune') return await prune(background, clock, operation.limit, operation.usageKeepMs);
         if (operation.op === 'rollUp') return await rollUp(background, operation.limit);
         if (isResponseOperation(operation)) return await performOnResponses(background, clock, operation);
         return await admin(operation);
