@@ -370,7 +370,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a rollback forgets that a hold waits',
-    edits: [['sqlite/rows.ts', "waiting: integer(row, 'waiting') === 1,", 'waiting: false,']],
+    edits: [['rules/row-mapping.ts', "waiting: flag(row, 'waiting'),", 'waiting: false,']],
   },
   {
     name: 'the watermark of the rollups stays where it is',

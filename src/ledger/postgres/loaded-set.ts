@@ -13,10 +13,10 @@ import {
 import type { Charge, Claim, ClaimState, HoldEnd, RateCounts, WorkingSet } from '../engine/working-set.ts';
 import type { KeptResponse, StoredReply } from '../port.ts';
 import type { Promotion } from '../rules/promotions.ts';
-import { endFrom, nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
+import { claimFrom, endFrom, nodeFrom, promotionsFrom, totalsFrom } from '../rules/row-mapping.ts';
 import { type Loaded, NotLoaded } from './load.ts';
 import { RequestPlaces, TokenPlaces } from './places.ts';
-import { claimFrom, holdFrom, promotionsFrom } from './rows.ts';
+import { readHold } from './rows.ts';
 
 export interface LoadedKey extends KeyState<LoadedNode> {
   readonly holds: Map<string, Hold>;
@@ -123,7 +123,7 @@ export class LoadedSet implements WorkingSet {
     const totals = totalsFrom(row);
     const rootId = routes.get(keyId)?.rootId ?? null;
     const { accountId, mode } = totals.key;
-    const holds = (this.#live.get(keyId) ?? []).map((each) => holdFrom(each, mode));
+    const holds = (this.#live.get(keyId) ?? []).map((each) => readHold(each, mode));
     const state: LoadedKey = {
       ...totals,
       seenMs: integer(row, 'seen_ms'),
@@ -202,7 +202,7 @@ export class LoadedSet implements WorkingSet {
     for (const row of rows) {
       const [keyId, holdId] = [text(row, 'key_id'), text(row, 'id')];
       if (ended.has(named(keyId, holdId))) continue;
-      yield this.#keys.get(keyId)?.holds.get(holdId) ?? holdFrom(row, row.mode as Hold['mode']);
+      yield this.#keys.get(keyId)?.holds.get(holdId) ?? readHold(row, row.mode as Hold['mode']);
     }
     for (const hold of this.changes.newHolds) {
       if (ofRoot ? this.#keys.get(hold.keyId)?.path?.tree === holder : hold.keyId === id) yield hold;

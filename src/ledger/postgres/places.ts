@@ -126,16 +126,27 @@ export class RequestPlaces implements RequestWindow {
     return this.#places.taken;
   }
 
-  /** As the columns of the key or account have it; what does not count any more is removed a number of rows at a time. */
-  columns(): { readonly first: number; readonly next: number; readonly stored: number; readonly newestMs: number } {
-    const first = this.#firstNumber;
-    const stored = first - this.#storedNumber >= REMOVED_MIN ? first : this.#storedNumber;
-    return { first, next: this.#places.next, stored, newestMs: this.#newestMs };
+  // As the columns of the key or account have it.
+
+  get first(): number {
+    return this.#firstNumber;
   }
 
-  /** Below this number; null where it is not worth a statement. */
-  get removedBelow(): number | null {
-    return this.#firstNumber - this.#storedNumber >= REMOVED_MIN ? this.#firstNumber : null;
+  get next(): number {
+    return this.#places.next;
+  }
+
+  get newestMs(): number {
+    return this.#newestMs;
+  }
+
+  /** What does not count any more is removed a number of rows at a time: those below this number are. */
+  get stored(): number {
+    return this.#firstNumber - this.#storedNumber >= REMOVED_MIN ? this.#firstNumber : this.#storedNumber;
+  }
+
+  get removes(): boolean {
+    return this.stored !== this.#storedNumber;
   }
 }
 

@@ -1,40 +1,13 @@
-/** Holds, claims and promotions as rows of the database. */
+/** Holds with their marks as rows of the database. */
 import type { Mode } from '../../core/key.ts';
 import { inputTokens } from '../../core/usage.ts';
-import {
-  amount,
-  amountOrNull,
-  bytes,
-  flag,
-  integer,
-  integerOrNull,
-  isNull,
-  type Row,
-  text,
-  textOrNull,
-} from '../../storage/columns.ts';
+import { amount, amountOrNull, flag, integer, integerOrNull, isNull, type Row, text } from '../../storage/columns.ts';
 import { type Hold, type HoldMark, saturate } from '../engine/key-state.ts';
-import type { Claim, ClaimState } from '../engine/working-set.ts';
 import type { UsageRecord } from '../port.ts';
-import { byExpiry, type Promotion } from '../rules/promotions.ts';
+import { holdFrom } from '../rules/row-mapping.ts';
 
-export function holdFrom(row: Row, mode: Mode): Hold {
-  return {
-    keyId: text(row, 'key_id'),
-    mode,
-    id: text(row, 'id'),
-    owner: text(row, 'owner'),
-    amount: amount(row, 'amount'),
-    tokens: amount(row, 'tokens'),
-    path: isNull(row, 'path') ? null : JSON.stringify(row.path),
-    waiting: flag(row, 'waiting'),
-    heldAtMs: integer(row, 'held_at_ms'),
-    steadyAtMs: integer(row, 'held_at_ms'),
-    expiresAtMs: integer(row, 'expires_at_ms'),
-    claimName: textOrNull(row, 'claim_name'),
-    mark: markFrom(row),
-    persisted: true,
-  };
+export function readHold(row: Row, mode: Mode): Hold {
+  return holdFrom(row, mode, isNull(row, 'path') ? null : JSON.stringify(row.path), markFrom(row));
 }
 
 /** As the columns of usage records; written by `markDetail`. */
@@ -100,26 +73,6 @@ export function markDetail({ id }: Hold, { number, tokens, call, durationMs }: H
 
 export function rounded(value: number | null): number | null {
   return value === null ? null : Math.round(value);
-}
-
-export function claimFrom(row: Row): Claim {
-  const state = text(row, 'state') as ClaimState;
-  const reply =
-    state === 'done'
-      ? { status: integer(row, 'reply_status'), contentType: text(row, 'reply_type'), body: bytes(row, 'reply_body') }
-      : null;
-  return { fingerprint: text(row, 'fingerprint'), state, endedAtMs: integerOrNull(row, 'ended_at_ms'), reply };
-}
-
-/** In the order in which they expire; null where there is none. */
-export function promotionsFrom(rows: readonly Row[]): readonly Promotion[] | null {
-  if (rows.length === 0) return null;
-  const promotions = rows.map((row) => ({
-    id: text(row, 'id'),
-    expiresAtMs: integer(row, 'expires_at_ms'),
-    remaining: amount(row, 'remaining'),
-  }));
-  return promotions.sort(byExpiry);
 }
 
 /** A list of texts as PostgreSQL writes it, of one as `Path.text` has it. */

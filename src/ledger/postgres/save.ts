@@ -35,10 +35,10 @@ function insertion<T>(name: string, table: string, columns: Columns<T>, selected
 /** The places of a rate limit, in the row of whoever has it. */
 const RATE_COLUMNS: Columns<LoadedKey | LoadedNode> = [
   ['seen_ms', 'bigint', (row) => row.seenMs],
-  ['rate_first', 'bigint', (row) => row.window.columns().first],
-  ['rate_next', 'bigint', (row) => row.window.columns().next],
-  ['rate_stored', 'bigint', (row) => row.window.columns().stored],
-  ['rate_at_ms', 'bigint', (row) => row.window.columns().newestMs],
+  ['rate_first', 'bigint', (row) => row.window.first],
+  ['rate_next', 'bigint', (row) => row.window.next],
+  ['rate_stored', 'bigint', (row) => row.window.stored],
+  ['rate_at_ms', 'bigint', (row) => row.window.newestMs],
 ];
 
 const KEY_COLUMNS: Columns<LoadedKey> = [
@@ -311,7 +311,7 @@ function saveRates(send: Send, { keys, nodes, tokens }: Changes): void {
   );
   removeRequests(
     send,
-    limited.flatMap(({ window }) => (window.removedBelow === null ? [] : [[window.id, window.removedBelow] as const])),
+    limited.flatMap(({ window }) => (window.removes ? [[window.id, window.stored] as const] : [])),
   );
   addTokens(
     send,

@@ -5,6 +5,8 @@ import type { Period } from '../../core/period.ts';
 import {
   amount,
   amountOrNull,
+  bytes,
+  flag,
   integer,
   integerOrNull,
   isNull,
@@ -13,9 +15,11 @@ import {
   textOrNull,
 } from '../../storage/columns.ts';
 import type { Value } from '../books/work.ts';
-import type { HoldEnd } from '../engine/working-set.ts';
+import type { Hold, HoldMark } from '../engine/key-state.ts';
+import type { Claim, ClaimState, HoldEnd } from '../engine/working-set.ts';
 import type { KeyTotals } from './key-totals.ts';
 import { inheritedIn, inheritedText, LIMIT_COLUMNS, limitsFrom, limitValues } from './limits.ts';
+import { byExpiry, type Promotion } from './promotions.ts';
 import type { NodeTotals } from './tree.ts';
 
 /** Of a key beside its id, in the order of `keyValues`. */
@@ -81,6 +85,46 @@ export function accountValues(account: AccountRecord): readonly Value[] {
 export function endFrom(row: Row): HoldEnd {
   const heldTokens = isNull(row, 'path') ? null : amount(row, 'held_tokens');
   return { kind: 'charged', amount: amount(row, 'amount'), held: amount(row, 'held'), heldTokens };
+}
+
+/** Path and mark are each store's own. */
+export function holdFrom(row: Row, mode: Mode, path: string | null, mark: HoldMark | null): Hold {
+  return {
+    keyId: text(row, 'key_id'),
+    mode,
+    id: text(row, 'id'),
+    owner: text(row, 'owner'),
+    amount: amount(row, 'amount'),
+    tokens: amount(row, 'tokens'),
+    path,
+    waiting: flag(row, 'waiting'),
+    heldAtMs: integer(row, 'held_at_ms'),
+    steadyAtMs: integer(row, 'held_at_ms'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+    claimName: textOrNull(row, 'claim_name'),
+    mark,
+    persisted: true,
+  };
+}
+
+export function claimFrom(row: Row): Claim {
+  const state = text(row, 'state') as ClaimState;
+  const reply =
+    state === 'done'
+      ? { status: integer(row, 'reply_status'), contentType: text(row, 'reply_type'), body: bytes(row, 'reply_body') }
+      : null;
+  return { fingerprint: text(row, 'fingerprint'), state, endedAtMs: integerOrNull(row, 'ended_at_ms'), reply };
+}
+
+/** Those of which something is left, in the order in which they expire; null where there is none. */
+export function promotionsFrom(rows: readonly Row[]): readonly Promotion[] | null {
+  if (rows.length === 0) return null;
+  const promotions = rows.map((row) => ({
+    id: text(row, 'id'),
+    expiresAtMs: integer(row, 'expires_at_ms'),
+    remaining: amount(row, 'remaining'),
+  }));
+  return promotions.sort(byExpiry);
 }
 
 /** Whether both would be written alike. */

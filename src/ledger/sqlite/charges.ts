@@ -1,10 +1,9 @@
 /** What an operation leaves in the file beside the totals: charges with their usage, claims, and what promotions paid. */
-import { bytes, integer, integerOrNull, text } from '../../storage/columns.ts';
+import { integer } from '../../storage/columns.ts';
 import { addEntry } from '../books/entries.ts';
 import { type Hold, saturate } from '../engine/key-state.ts';
-import type { Charge, Claim, ClaimState, HoldEnd } from '../engine/working-set.ts';
-import type { StoredReply } from '../port.ts';
-import { endFrom } from '../rules/row-mapping.ts';
+import type { Charge, Claim, HoldEnd } from '../engine/working-set.ts';
+import { claimFrom, endFrom } from '../rules/row-mapping.ts';
 import { performCold, type Statements } from './statements.ts';
 
 export function addCharge(sql: Statements, rootId: string | null, charge: Charge): void {
@@ -65,13 +64,7 @@ export function endOf(sql: Statements, keyId: string, holdId: string): HoldEnd |
 
 export function claimOf(sql: Statements, keyId: string, name: string): Claim | null {
   const row = sql.claim.get(keyId, name);
-  if (row === undefined) return null;
-  const state = text(row, 'state') as ClaimState;
-  const reply: StoredReply | null =
-    state !== 'done'
-      ? null
-      : { status: integer(row, 'reply_status'), contentType: text(row, 'reply_type'), body: bytes(row, 'reply_body') };
-  return { fingerprint: text(row, 'fingerprint'), state, endedAtMs: integerOrNull(row, 'ended_at_ms'), reply };
+  return row === undefined ? null : claimFrom(row);
 }
 
 export function addPromotionCharge(

@@ -85,8 +85,6 @@ export function prepareStatements(database: DatabaseSync) {
       `SELECT amount, held, held_tokens, path FROM entries WHERE key_id = ? AND kind = ? AND id = ?`,
     ),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
-    addUnknownVoided: prepare(`
-      INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, 0, ?) ON CONFLICT (key_id, hold_id) DO NOTHING`),
     voided: prepare('SELECT 1 FROM voided WHERE key_id = ? AND hold_id = ?'),
     newestEnded: charges.select(`
       SELECT max(id) AS id FROM (
