@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import type { RequestObserver, RequestRecord } from '../../core/request-record.ts';
 import { HOUR_MS } from '../../core/time.ts';
+import { inTime } from '../../lib/in-time.ts';
 import type { FailureCount, FailureSink } from './store.ts';
 
 /** So that a report is no more than a second behind, and no more is lost with the process. */
@@ -99,10 +100,7 @@ export class FailureCounter implements RequestObserver {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#closed = true;
-    const giveUp = new AbortController();
-    const stored = (this.#flushing ?? Promise.resolve()).then(() => this.#flushAll(giveUp.signal));
-    await Promise.race([stored, delay(CLOSE_WAIT_MS, undefined, { signal: giveUp.signal }).catch(() => {})]);
-    giveUp.abort();
+    await inTime(CLOSE_WAIT_MS, (givenUp) => (this.#flushing ?? Promise.resolve()).then(() => this.#flushAll(givenUp)));
     if (this.#counts.size === 0) return;
     const failed = [...this.#counts.values()].reduce((sum, count) => sum + count.failed, 0);
     this.#options.log.warn({ failed }, 'some failed requests are in no report');
