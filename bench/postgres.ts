@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { newId } from '../src/admin/ids.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
 import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { newAccount, newKey } from '../test/contract/fixtures.ts';
@@ -80,7 +81,7 @@ class Running {
     await this.send(pairs);
     this.rounds.perSecond.push((pairs * 1_000) / (performance.now() - before.atMs));
     // What reports need of these requests belongs to their cost.
-    const waiting = 'SELECT 1 FROM gateway.unrolled LIMIT 1';
+    const waiting = 'SELECT FROM gateway.unrolled UNION ALL SELECT FROM gateway.unrolled_batches LIMIT 1';
     while ((await server.query(this.database, waiting)).length > 0) await delay(100);
     this.rounds.gatewayUs.push((gateway() - before.gateway) / 1_000 / pairs);
     this.rounds.serverUs.push((treeUse(serverPid).cpuNs - before.server) / 1_000 / pairs);
@@ -109,7 +110,7 @@ async function start(server: TestPostgres, checkout: string, spec: Case): Promis
   const keys = [];
   for (let index = 0; index < spec.keys; index++) {
     const { id, version } = await ledger.createKey(
-      newKey({ accountId, credit: accountId === null ? CREDIT_NANOS : 0n }),
+      newKey({ id: newId('key'), accountId, credit: accountId === null ? CREDIT_NANOS : 0n }),
     );
     keys.push({ id, version });
   }

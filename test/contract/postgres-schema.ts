@@ -149,6 +149,64 @@ export function postgresSchema(): void {
       await ledger.close();
     });
 
+    test('charges that are written together leave a usage record each, with all that it says', async () => {
+      const { database, ledgers } = await replicas(1);
+      const ledger = only(ledgers);
+      const key = await ledger.createKey(newKey({ credit: 1_000n }));
+      const other = await ledger.createKey(newKey({ mode: 'token_budget', budget: 1_000n }));
+      const tokens = { input: 11, cacheRead: 3, cacheWrite: 0, cacheWrite1h: 5, output: 7, reasoning: 0 };
+      const records = [
+        usageRecord({ requestId: 'h0', costNanos: 4n, providerCostNanos: 4n }),
+        usageRecord({ requestId: 'another "name" {}', costNanos: 9n, providerCostNanos: 2n, model: 'm, "quoted"' }),
+        usageRecord({ requestId: 'h2', costNanos: 0n, providerCostNanos: 0n, tokens, firstByteMs: null }),
+      ];
+      const holds = records.flatMap((usage, index) => [key, other].map(({ id }) => ({ id, usage, hold: `h${index}` })));
+      await Promise.all(holds.map(({ id, hold }) => ledger.admit(admitRequest(id, hold, 5n))));
+      await Promise.all([
+        ...holds.map(({ id, usage, hold }) => ledger.settle(settleRequest(id, hold, 4n, { usage }))),
+        ledger
+          .admit(admitRequest(key.id, 'without', 5n))
+          .then(() => ledger.settle(settleRequest(key.id, 'without', 1n))),
+      ]);
+      const rows = await server.query(database, 'SELECT * FROM gateway.usage_records');
+      const found = rows.map((row) => [
+        ...[
+          row.key_id,
+          row.hold_id,
+          row.request_id,
+          row.model,
+          row.provider,
+          row.format,
+          row.streamed,
+          row.outcome,
+          row.source,
+        ],
+        ...[row.cost_nanos, row.provider_cost_nanos, row.attempts, row.duration_ms, row.first_byte_ms],
+        ...[row.input, row.cache_read, row.cache_write, row.cache_write_1h, row.output, row.reasoning].map(Number),
+      ]);
+      const expected = holds.map(({ id, usage, hold }) => [
+        ...[
+          id,
+          hold,
+          usage.requestId,
+          usage.model,
+          usage.provider,
+          usage.format,
+          usage.streamed,
+          usage.outcome,
+          usage.source,
+        ],
+        ...[usage.costNanos, usage.providerCostNanos, usage.attempts, usage.durationMs].map(String),
+        usage.firstByteMs === null ? null : String(usage.firstByteMs),
+        ...[usage.tokens.input, usage.tokens.cacheRead, usage.tokens.cacheWrite, usage.tokens.cacheWrite1h],
+        ...[usage.tokens.output, usage.tokens.reasoning],
+      ]);
+      const sorted = (list: readonly (readonly unknown[])[]): readonly string[] =>
+        list.map((row) => row.join('|')).sort();
+      assert.deepEqual(sorted(found), sorted(expected));
+      await closeAll(ledgers);
+    });
+
     test('while another gateway adds to the rollups, this one leaves it alone', async () => {
       const { database, ledgers } = await replicas(1);
       const ledger = only(ledgers);
@@ -225,7 +283,7 @@ export function postgresSchema(): void {
       clock.advance(3_600_000);
       await recoverAll(ledger);
       assert.equal((await ledger.summary(budget.id))?.periodUsed, 36n);
-      const rows = await server.query(database, 'SELECT * FROM gateway.usage ORDER BY hold_id');
+      const rows = await server.query(database, 'SELECT * FROM gateway.usage_records ORDER BY hold_id');
       assert.deepEqual(
         rows.map((row) => [row.request_id, row.model, row.outcome, row.source, row.cost_nanos, row.duration_ms]),
         [

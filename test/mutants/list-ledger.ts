@@ -321,13 +321,40 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'while another gateway adds to the rollups']],
   },
   {
+    name: 'PostgreSQL: keys are not locked in one order',
+    edits: [
+      [
+        'ledger/postgres/load.ts',
+        'ORDER BY a.key_id FOR UPDATE',
+        'ORDER BY md5(a.key_id || pg_backend_pid()) FOR UPDATE',
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'batches of many keys through several gateways']],
+  },
+  {
+    name: 'PostgreSQL: charges that are written together are counted again',
+    edits: [
+      [
+        'reports/postgres/rollup.ts',
+        'WHERE charges < $1))\n    RETURNING',
+        'WHERE charges < $1) AND false)\n    RETURNING',
+      ],
+    ],
+    tests: [[CONTRACT_POSTGRES, 'what no rollup counts yet is not removed']],
+  },
+  {
+    name: 'PostgreSQL: the cost of a call is taken for its charge',
+    edits: [['ledger/postgres/save.ts', 'nullif(n.cost_nanos, n.amount)', 'NULL']],
+    tests: [[CONTRACT_POSTGRES, 'charges that are written together leave a usage record each']],
+  },
+  {
     name: 'PostgreSQL: a cancelled call does not say which model it was',
     edits: [[SAVE, '({ call }) => call?.model ?? null', '({ usage }) => usage?.model ?? null']],
     tests: [[CONTRACT_POSTGRES, '[R49] usage reports']],
   },
   {
     name: 'PostgreSQL: usage records are removed that no rollup counts yet',
-    edits: [['ledger/postgres/maintenance.ts', "'at_ms', ROLLED_UP]", "'at_ms']"]],
+    edits: [['ledger/postgres/maintenance.ts', "'at_ms', rolledUp('unrolled_batches')]", "'at_ms']"]],
     tests: [[CONTRACT_POSTGRES, 'what no rollup counts yet is not removed']],
   },
   {

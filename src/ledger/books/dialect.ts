@@ -48,6 +48,7 @@ const POSTGRES_TABLES: Readonly<Record<string, string>> = {
   keys: 'accounts',
   keys_with_totals: 'accounts',
   numbered_accounts: 'tree_accounts',
+  usage: 'usage_records',
 };
 
 /** What is due must have expired before anything is read, and the sums in memory must have been written. */
@@ -85,7 +86,7 @@ export const POSTGRES: Dialect = {
   pathOf: (path) => `unnest(${path}) AS p(value)`,
   isOnPath: (account) => `${account} = ANY (e.path)`,
   signedSum: (amount) => `sum(${amount})`,
-  recorded: `gateway.entries e JOIN gateway.usage u ON u.key_id = e.key_id AND u.at_ms = e.at_ms AND u.hold_id = e.id`,
+  recorded: `gateway.entries e JOIN gateway.usage_records u ON u.key_id = e.key_id AND u.at_ms = e.at_ms AND u.hold_id = e.id`,
   chargeById: `gateway.accounts a CROSS JOIN LATERAL (
     SELECT * FROM gateway.entries l WHERE l.key_id = a.key_id AND l.kind = 'charge' AND l.id = $1 LIMIT 1) e`,
 };

@@ -5,7 +5,8 @@ const UNCHECKED: ReadonlySet<string> = new Set(['input', 'output', 'response', '
 
 /** PostgreSQL's text holds no NUL, and nothing that is not well-formed Unicode. */
 export function checkText(fields: object): void {
-  for (const [name, value] of Object.entries(fields)) {
+  for (const name in fields) {
+    const value: unknown = fields[name as keyof typeof fields];
     if (typeof value === 'string') {
       if (UNCHECKED.has(name)) continue;
       if (value.includes('\0') || !value.isWellFormed()) {

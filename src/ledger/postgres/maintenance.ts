@@ -37,15 +37,17 @@ async function timeOf(connection: Connection, clock: LedgerClock): Promise<numbe
 }
 
 /** A usage record that no rollup counts yet is never old. */
-const ROLLED_UP = `at_ms < (SELECT coalesce(min(at_ms), 9223372036854775807) FROM gateway.unrolled)
-  AND NOT EXISTS (SELECT FROM gateway.usage_history)`;
+const rolledUp = (queue: string): string =>
+  `at_ms < (SELECT coalesce(min(at_ms), 9223372036854775807) FROM gateway.${queue})`;
+const OLD_USAGE = `${rolledUp('unrolled')} AND NOT EXISTS (SELECT FROM gateway.usage_history)`;
 /** Table, its primary key, what makes a row old at the time `$1`, and more that must be true. Rows in use are left for later. */
 const OLD: readonly (readonly [table: string, key: string, atMs: string, also?: string])[] = [
   ['claims', 'key_id, name', 'ended_at_ms'],
   ['voided', 'key_id, hold_id', 'at_ms'],
   ['rates', 'key_id, number', 'at_ms'],
   ['token_rates', 'key_id, number', 'at_ms'],
-  ['usage', 'key_id, at_ms, hold_id', 'at_ms', ROLLED_UP],
+  ['usage', 'key_id, at_ms, hold_id', 'at_ms', OLD_USAGE],
+  ['charge_batches', 'key_id, at_ms, number', 'at_ms', rolledUp('unrolled_batches')],
 ];
 
 export async function prune(
@@ -55,7 +57,7 @@ export async function prune(
   usageKeepMs: number | null,
 ): Promise<Pruned> {
   const nowMs = await timeOf(connection, clock);
-  const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, RATE_WINDOW_MS, usageKeepMs];
+  const keepMs = [CLAIM_KEEP_MS, VOIDED_KEEP_MS, RATE_WINDOW_MS, RATE_WINDOW_MS, usageKeepMs, usageKeepMs];
   let removed = 0;
   let more = false;
   for (const [index, [table, key, atMs, also]] of OLD.entries()) {

@@ -17,6 +17,10 @@ const STAYS: ReadonlySet<string> = new Set([
   'token_rates',
   'response_bytes',
   'unrolled',
+  'unrolled_batches',
+  // Moved as usage records.
+  'charge_batches',
+  'usage_records',
   'usage_watermark',
   'usage_history',
   'usage_hours',
@@ -106,7 +110,7 @@ function sameTable(name: string, sqlite: Schema, postgres: Schema): MovedTable {
     columns,
     parts: [{ table: name, columns }],
     fromSqlite: `SELECT ${list} FROM ${name}${inSqlite}`,
-    fromPostgres: `SELECT ${list} FROM gateway.${name}${inPostgres}`,
+    fromPostgres: `SELECT ${list} FROM gateway.${name === 'usage' ? 'usage_records' : name}${inPostgres}`,
   };
 }
 

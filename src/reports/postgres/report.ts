@@ -5,11 +5,13 @@ import type { Query } from '../../storage/postgres/connection.ts';
 import { dimensionColumn, filterColumns, groupFrom, isByKey, sourcesOf, TAIL_MAX } from '../sources.ts';
 import { UsageFold } from '../tally.ts';
 import { rankedDimensions, ranksGroups, TopGroups } from '../top.ts';
-import { chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './rollup.ts';
+import { batchFacts, chargeFacts, TIME_COLUMNS, TIME_COUNTS } from './rollup.ts';
 
 const BEHIND = `
   SELECT EXISTS (SELECT FROM gateway.usage_history) OR
-    (SELECT count(*) FROM (SELECT FROM gateway.unrolled LIMIT ${TAIL_MAX + 1}) t) > ${TAIL_MAX} AS far`;
+    (SELECT count(*) FROM (SELECT FROM gateway.unrolled LIMIT ${TAIL_MAX + 1}) t)
+      + (SELECT coalesce(sum(charges), 0) FROM (SELECT charges FROM gateway.unrolled_batches LIMIT ${TAIL_MAX + 1}) b)
+    > ${TAIL_MAX} AS far`;
 /** Groups that a ranking looks at. */
 const RANKED_MAX = 10_000_000;
 /** One column for all of them: a driver needs its time for each. */
@@ -79,8 +81,11 @@ function rollupQuery(query: UsageQuery, top: TopGroups | null): Statement {
 /** The charges that no rollup counts. */
 function tailQuery(query: UsageQuery, top: TopGroups | null): Statement {
   const { sinceMs, untilMs } = query;
-  const within = (given: Name) => `e.at_ms >= ${given(sinceMs)} AND e.at_ms < ${given(untilMs)}`;
-  return grouped(query, top, TIME_COUNTS, (given) => chargeFacts('gateway.unrolled', within(given)));
+  return grouped(query, top, TIME_COUNTS, (given) => {
+    const [since, until] = [given(sinceMs), given(untilMs)];
+    const within = (row: string) => `${row}.at_ms >= ${since} AND ${row}.at_ms < ${until}`;
+    return `${batchFacts('gateway.unrolled_batches', within('b'))} UNION ALL ${chargeFacts('gateway.unrolled', within('e'))}`;
+  });
 }
 
 type Given = string | number | readonly string[];

@@ -1,7 +1,7 @@
 /**
- * Adds charges and their usage records to the rollups, a step at a time, by one gateway at a time. A charge leaves
- * `unrolled` in the transaction that adds it, so each is added once, whatever ends this gateway, its connection or the
- * server; and what is not committed yet is simply found later.
+ * Adds charges and their usage records to the rollups, a step at a time, by one gateway at a time. A batch of charges leaves
+ * `unrolled_batches` in the transaction that adds it, so each is added once, whatever ends this gateway, its connection or the
+ * server; and what is not committed yet is simply found later. Gateways of earlier releases have charges wait one by one, in `unrolled`.
  */
 
 import { DAY_MS, HOUR_MS } from '../../core/time.ts';
@@ -37,45 +37,83 @@ export function chargeFacts(from: string, where = 'true'): string {
     WHERE ${where}`;
 }
 
+/** The same of the batches that `from` names. */
+export function batchFacts(from: string, where = 'true'): string {
+  return `
+    SELECT b.at_ms / ${HOUR_MS} * ${HOUR_MS} AS start_ms, b.key_id, a.label, coalesce(b.model, '') AS model,
+      coalesce(b.provider, '') AS provider, coalesce(b.format, '') AS format, 1 AS charges,
+      (c.outcome IS NOT NULL)::integer AS requests, (c.outcome IS NOT DISTINCT FROM 'broken')::integer AS broken,
+      CASE a.mode WHEN 'credit' THEN c.amount ELSE 0 END AS charged_nanos,
+      CASE a.mode WHEN 'credit' THEN 0 ELSE c.amount END AS charged_tokens,
+      CASE a.mode WHEN 'credit' THEN c.amount ELSE coalesce(c.cost_nanos, c.amount) END AS cost_nanos,
+      coalesce(c.provider_cost_nanos, c.cost_nanos, c.amount) AS provider_cost_nanos,
+      coalesce(c.input, 0) AS input, coalesce(c.cache_read, 0) AS cache_read, coalesce(c.cache_write, 0) AS cache_write,
+      coalesce(c.cache_write_1h, 0) AS cache_write_1h, coalesce(c.output, 0) AS output,
+      coalesce(c.reasoning, 0) AS reasoning,
+      width_bucket(c.first_byte_ms, ${BOUNDS}) AS f, width_bucket(c.duration_ms, ${BOUNDS}) AS d
+    FROM ${from} t
+    JOIN gateway.charge_batches b ON b.key_id = t.key_id AND b.at_ms = t.at_ms AND b.number = t.number
+    JOIN gateway.accounts a ON a.key_id = t.key_id
+    CROSS JOIN LATERAL unnest(b.charges) c
+    WHERE ${where}`;
+}
+
 /** The histograms of facts. */
 export const TIME_COUNTS = [
   ...CLASSES.map((index) => `nullif(count(*) FILTER (WHERE f = ${index}), 0)`),
   ...CLASSES.map((index) => `nullif(count(*) FILTER (WHERE d = ${index}), 0)`),
 ];
 
-/** Adds the facts to one rollup. Sums stop at what a column can hold instead of failing. */
-function addFacts(table: string, key: readonly string[], startMs: string): string {
-  const most = 9_223_372_036_854_775_807n;
+const MOST = 9_223_372_036_854_775_807n;
+const KEY = ['key_id', 'model', 'provider', 'format'];
+/** Facts are added up once, by hour and key; the rollups add up the few rows of that. */
+const SUMMED = `
+  SELECT start_ms, ${KEY.join(', ')}, ${USAGE_SUMS.map((name) => `sum(${name}) AS ${name}`).join(', ')},
+    ${TIME_COUNTS.map((count, index) => `${count} AS ${TIME_COLUMNS[index]}`).join(', ')}
+  FROM facts GROUP BY start_ms, ${KEY.join(', ')}`;
+
+/** Adds the sums to one rollup. They stop at what a column can hold instead of failing. */
+function addSums(table: string, key: readonly string[], startMs: string): string {
   const columns = ['start_ms', ...key, ...USAGE_SUMS, ...TIME_COLUMNS];
   return `
     INSERT INTO gateway.${table} AS r (${columns.join(', ')})
-    SELECT ${startMs}, ${key.join(', ')}, ${USAGE_SUMS.map((name) => `least(sum(${name}), ${most})`).join(', ')},
-      ${TIME_COUNTS.join(', ')}
-    FROM facts GROUP BY 1, ${key.map((_, index) => index + 2).join(', ')}
+    SELECT ${startMs}, ${key.join(', ')}, ${USAGE_SUMS.map((name) => `least(sum(${name}), ${MOST})`).join(', ')},
+      ${TIME_COLUMNS.map((name) => `sum(${name})`).join(', ')}
+    FROM summed GROUP BY 1, ${key.map((_, index) => index + 2).join(', ')}
     ON CONFLICT (start_ms, ${key.join(', ')}) DO UPDATE SET
-      ${USAGE_SUMS.map((name) => `${name} = least(r.${name}::numeric + excluded.${name}, ${most})`).join(', ')},
+      ${USAGE_SUMS.map((name) => `${name} = least(r.${name}::numeric + excluded.${name}, ${MOST})`).join(', ')},
       ${TIME_COLUMNS.map((name) => `${name} = coalesce(r.${name} + excluded.${name}, r.${name}, excluded.${name})`).join(', ')}`;
 }
 
-const KEY = ['key_id', 'model', 'provider', 'format'];
 const ADD_FACTS = `
-  hours AS (${addFacts('usage_hours', ['model', 'provider', 'format'], 'start_ms')}),
-  key_hours AS (${addFacts('usage_key_hours', KEY, 'start_ms')}),
-  key_days AS (${addFacts('usage_key_days', KEY, `start_ms / ${DAY_MS} * ${DAY_MS}`)})`;
+  summed AS MATERIALIZED (${SUMMED}),
+  hours AS (${addSums('usage_hours', ['model', 'provider', 'format'], 'start_ms')}),
+  key_hours AS (${addSums('usage_key_hours', KEY, 'start_ms')}),
+  key_days AS (${addSums('usage_key_days', KEY, `start_ms / ${DAY_MS} * ${DAY_MS}`)})`;
 
 const TAKE = `
   WITH taken AS (
     DELETE FROM gateway.unrolled WHERE ctid = ANY (ARRAY(SELECT ctid FROM gateway.unrolled LIMIT $1))
     RETURNING key_id, hold_id, at_ms
-  ), facts AS MATERIALIZED (${chargeFacts('taken')}), ${ADD_FACTS}
+  ), facts AS (${chargeFacts('taken')}), ${ADD_FACTS}
   SELECT count(*) AS charges FROM taken`;
+
+/** The batches until their charges are as many as `$1`. */
+const TAKE_BATCHES = `
+  WITH first AS (SELECT ctid, charges FROM gateway.unrolled_batches LIMIT $1),
+  before AS (SELECT ctid, sum(charges) OVER (ROWS UNBOUNDED PRECEDING) - charges AS charges FROM first),
+  taken AS (
+    DELETE FROM gateway.unrolled_batches WHERE ctid = ANY (ARRAY(SELECT ctid FROM before WHERE charges < $1))
+    RETURNING key_id, at_ms, number, charges
+  ), facts AS (${batchFacts('taken')}), ${ADD_FACTS}
+  SELECT coalesce(sum(charges), 0) AS charges FROM taken`;
 
 /** Records from before the rollups: only their entries do not say what they cost. */
 const HISTORY = `
   WITH past AS (
     SELECT key_id, at_ms, hold_id FROM gateway.usage WHERE (key_id, at_ms, hold_id) > ($1, $2, $3)
     ORDER BY key_id, at_ms, hold_id LIMIT $4
-  ), facts AS MATERIALIZED (${chargeFacts('past', 'e.cost_nanos IS NULL')}), ${ADD_FACTS},
+  ), facts AS (${chargeFacts('past', 'e.cost_nanos IS NULL')}), ${ADD_FACTS},
   moved AS (
     UPDATE gateway.usage_history h SET key_id = l.key_id, at_ms = l.at_ms, hold_id = l.hold_id
     FROM (SELECT * FROM past ORDER BY key_id DESC, at_ms DESC, hold_id DESC LIMIT 1) l
@@ -91,8 +129,10 @@ export function rollUp(connection: Connection, limit: number): Promise<RolledUp>
     if (lock?.taken !== true) return { charges: 0, more: false };
     // Rows are looked up by their keys, whatever the statistics say.
     await query('SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
-    const charges = await countOf(query, TAKE, [limit], 'roll-up');
-    if (charges > 0) return { charges, more: charges === limit };
+    const batched = await countOf(query, TAKE_BATCHES, [limit], 'roll-up-batches');
+    if (batched >= limit) return { charges: batched, more: true };
+    const charges = batched + (await countOf(query, TAKE, [limit - batched], 'roll-up'));
+    if (charges > 0) return { charges, more: charges >= limit };
     const [at] = await query('SELECT key_id, at_ms, hold_id FROM gateway.usage_history');
     if (at === undefined) return { charges: 0, more: false };
     const from = [text(at, 'key_id'), text(at, 'at_ms'), text(at, 'hold_id'), limit];
