@@ -1,4 +1,4 @@
-/** Two gateways on one PostgreSQL, each with a proxy of its own before the database. */
+/** Several gateways on one PostgreSQL, each with a proxy of its own before the database. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,14 +11,13 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { TorturedGateway } from './gateways.ts';
 import { configFor, cut, LEASE_S, type World, type WorldOptions } from './world.ts';
 
-const REPLICAS = 2;
 const SECRET = 'an installation secret for tests only';
 /** Longer than a gateway waits for a statement, so that it has given it up before it is applied. */
 const STALL_MS = 16_000;
 /** A batch that is stalled is answered by then, and its hold voided. */
 const GIVEN_UP_MS = 15_000;
 
-export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
+export async function postgresWorld({ workers, gateways: replicas }: WorldOptions): Promise<World> {
   await using parts = new AsyncDisposableStack();
   const server = await startPostgres();
   parts.defer(() => server.stop());
@@ -30,7 +29,7 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
   const deaths: string[] = [];
   const gateways: TorturedGateway[] = [];
   const proxies: ChaosProxy[] = [];
-  for (let i = 0; i < REPLICAS; i++) {
+  for (let i = 0; i < replicas; i++) {
     const dataDir = await mkdtemp(join(tmpdir(), 'gateway-torture-'));
     parts.defer(() => rm(dataDir, { recursive: true, force: true }));
     await writeFile(join(dataDir, 'gateway.yaml'), configFor(provider.port));
@@ -52,13 +51,12 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
 
   const opened = parts.move();
   return {
-    name: `postgres, ${REPLICAS} gateways, ${workers} ${workers === 1 ? 'worker' : 'workers'} each`,
+    name: `postgres, ${replicas} gateways, ${workers} ${workers === 1 ? 'worker' : 'workers'} each`,
     faults: [
       { name: 'kill -9', weight: 8, run: (random) => one(gateways, random).killAndStart(random) },
       {
-        name: 'kill -9 of both',
+        name: 'kill -9 of all',
         weight: 2,
-
         run: async () => {
           await Promise.all(gateways.map((gateway) => gateway.kill()));
           for (const gateway of gateways) await gateway.start();
@@ -86,7 +84,7 @@ export async function postgresWorld({ workers }: WorldOptions): Promise<World> {
       { name: 'provider cut', weight: 2, run: () => cut(provider) },
     ],
     recoveryMs: LEASE_S * 1_000 + GIVEN_UP_MS + 120_000,
-    origin: (client) => gateways[client % REPLICAS]?.process.origin ?? '',
+    origin: (client) => gateways[client % replicas]?.process.origin ?? '',
     get admin() {
       const [first] = gateways;
       if (first === undefined) throw new Error('there is no gateway');

@@ -4,12 +4,13 @@ import { postgresWorld } from './postgres-world.ts';
 import { sqliteWorld } from './sqlite-world.ts';
 import { type Figures, torture } from './torture.ts';
 
-const HELP = `Usage: npm run torture -- [--minutes N] [--engine sqlite|postgres] [--workers N] [--seed N] [--round N]
+const HELP = `Usage: npm run torture -- [--minutes N] [--engine sqlite|postgres] [--gateways N] [--workers N] [--seed N] [--round N]
 
 Starts gateways as processes, loads them, kills, freezes and cuts them and what they depend on, and compares what the clients
 saw with the ledger after each round. Everything is on the loopback interface and in temporary folders.
   --minutes N    how long (default 2); the round that runs is finished
   --engine NAME  sqlite (default) or postgres
+  --gateways N   how many on one database (default 2); they need postgres
   --workers N    worker processes of each gateway (default 1); they need postgres
   --seed N       draws the load and the faults (default: by the time of day)
   --round N      only this round of the seed, as a report names it`;
@@ -23,7 +24,7 @@ function summary(name: string, seed: number, seconds: number, { byFault, ...figu
   const faults = [...byFault].map(([fault, times]) => `${times} × ${fault}`).join(', ');
   return [
     `${name}, seed ${seed}, ${seconds} s: ${figures.rounds} rounds, ${figures.crashes} crashes, ${figures.calls} calls`,
-    `  seen complete: ${figures.complete}, replayed: ${figures.replayed}, refused for balance or rate: ${figures.refused}, without any answer: ${figures.unanswered}`,
+    `  seen complete: ${figures.complete}, replayed: ${figures.replayed}, refused for balance or rate: ${figures.refused}, without any answer: ${figures.unanswered}, caps changed: ${figures.changes}`,
     `  faults: ${faults || 'none'}`,
   ].join('\n');
 }
@@ -31,7 +32,15 @@ function summary(name: string, seed: number, seconds: number, { byFault, ...figu
 async function main(): Promise<number> {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
-    options: { minutes: text, engine: text, workers: text, seed: text, round: text, help: { type: 'boolean' } },
+    options: {
+      minutes: text,
+      engine: text,
+      gateways: text,
+      workers: text,
+      seed: text,
+      round: text,
+      help: { type: 'boolean' },
+    },
   });
   if (values.help === true) {
     console.log(HELP);
@@ -43,13 +52,14 @@ async function main(): Promise<number> {
   if (engine !== 'sqlite' && engine !== 'postgres')
     throw new Error(`--engine must be sqlite or postgres, not "${engine}"`);
   const workers = Math.max(1, whole('--workers', values.workers ?? '1'));
+  const gateways = Math.max(1, whole('--gateways', values.gateways ?? '2'));
   const seed = whole('--seed', values.seed ?? String(Date.now() % 1_000_000_000));
   const only = values.round === undefined ? null : whole('--round', values.round);
   console.log(`seed ${seed}`);
 
   const startedMs = Date.now();
   if (engine === 'sqlite' && workers > 1) throw new Error('--workers needs --engine postgres');
-  await using world = engine === 'sqlite' ? await sqliteWorld() : await postgresWorld({ workers });
+  await using world = engine === 'sqlite' ? await sqliteWorld() : await postgresWorld({ gateways, workers });
   const { figures, violations } = await torture(world, {
     seed,
     firstRound: only ?? 1,

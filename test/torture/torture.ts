@@ -16,6 +16,8 @@ export interface Figures {
   complete: number;
   replayed: number;
   refused: number;
+  /** Of caps, by an operator. */
+  changes: number;
   readonly byFault: Map<string, number>;
 }
 
@@ -56,6 +58,7 @@ export async function torture(
     complete: 0,
     replayed: 0,
     refused: 0,
+    changes: 0,
     byFault: new Map(),
   };
   const limited = await newAccount(world, 'limited', CREDIT, RATE_LIMIT);
@@ -132,14 +135,38 @@ async function oneRound(world: World, random: Random, figures: Figures): Promise
     ...tiny.map((account, client) => overspend(round, client, account, own(200 + client))),
     ...spenders.map((account, client) => overspend(round, client, account, own(300 + client))),
   ];
+  const operator = changeCaps(world, round, tree, own(400), figures);
   await makeFaults(world, random, figures);
   round.over = true;
-  await Promise.all(clients);
+  await Promise.all([...clients, operator]);
 
   const found = await compare(world, accounts, tree);
   found.push(...(await askedOnceMore(world, insistent)));
   count(figures, accounts);
   return found;
+}
+
+/** An operator who lowers the caps of a tree and raises them again, but never above what is compared in the end. */
+async function changeCaps(
+  world: World,
+  round: Round,
+  tree: readonly Level[],
+  random: Random,
+  figures: Figures,
+): Promise<void> {
+  const capped = tree.slice(0, -1);
+  const set = ({ id, limitNanos }: Level, share: number): Promise<unknown> =>
+    world.admin.accounts.change(id, { credit_cap: `${(limitNanos * share) / NANOS}/none` });
+  while (!round.over) {
+    await delay(random.between(100, 600));
+    const level = random.pick(capped);
+    // The gateway may be down: the operator tries another change later.
+    if (level === undefined) continue;
+    await set(level, random.pick([0.5, 1]) ?? 1).then(
+      () => figures.changes++,
+      () => undefined,
+    );
+  }
 }
 
 async function makeFaults(world: World, random: Random, figures: Figures): Promise<void> {

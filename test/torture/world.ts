@@ -32,6 +32,8 @@ export interface World extends AsyncDisposable {
 export const LEASE_S = 2;
 
 export interface WorldOptions {
+  readonly gateways: number;
+  /** Of each gateway. */
   readonly workers: number;
 }
 
