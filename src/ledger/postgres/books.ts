@@ -2,7 +2,7 @@
 import type { AccountRecord } from '../../core/account.ts';
 import type { KeyRecord } from '../../core/key.ts';
 import { dayStartMs, periodStartMs } from '../../core/period.ts';
-import { integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
+import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { Query } from '../../storage/postgres/connection.ts';
 import { shownAccount } from '../books/account-list.ts';
 import type { AccountInHand, Books, KeyInHand } from '../books/books.ts';
@@ -10,8 +10,10 @@ import { inDialect, POSTGRES } from '../books/dialect.ts';
 import { type ShownKey, shownKeys } from '../books/key-list.ts';
 import { insertion, known, perform, query, queryOne, type Work } from '../books/work.ts';
 import type { AccountSummary } from '../port.ts';
-import { KEY_COLUMNS, keyValues, nodeFrom, totalsFrom } from '../rules/row-mapping.ts';
+import { dueExpiries } from '../rules/promotions.ts';
+import { KEY_COLUMNS, keyValues, nodeFrom, promotionsFrom, totalsFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
+import { ADD_EXPIRED } from './save.ts';
 
 const ADD_KEY = `${insertion('gateway.accounts', [
   ...['key_id', ...KEY_COLUMNS],
@@ -38,7 +40,7 @@ export class PostgresBooks implements Books {
     const nowMs = this.#timeOf(row);
     const rootId = textOrNull(row, 'root_id');
     if (rootId === null && isDue(row, nowMs)) {
-      yield* query('SELECT gateway.expire_payer($1, true, $2)', keyId, nowMs);
+      yield* expire(PAYING_KEY, keyId, nowMs);
       row = (yield* keyRow(keyId)) ?? row;
     }
     return { totals: totalsFrom(row), rootId, nowMs };
@@ -54,7 +56,7 @@ export class PostgresBooks implements Books {
     );
     const nowMs = locked === undefined ? this.nowMs : this.#timeOf(locked);
     if (locked !== undefined && isDue(locked, nowMs)) {
-      yield* query('SELECT gateway.expire_payer($1, false, $2)', rootId, nowMs);
+      yield* expire(PAYING_ROOT, rootId, nowMs);
     }
     const rows = yield* query('SELECT * FROM gateway.tree_accounts WHERE root_id = $1', rootId);
     const nodes = new Map(rows.map((row) => [text(row, 'id'), nodeFrom(row)]));
@@ -138,6 +140,12 @@ export class PostgresBooks implements Books {
     );
   }
 
+  /** What is due of a payer expires, whoever it is. */
+  *expireOf(payerId: string): Work<null> {
+    if ((yield* this.key(payerId)) === null) yield* this.account(payerId);
+    return null;
+  }
+
   /**
    * Before a statement is read, under the lock of whoever pays: what is due has expired, and everything that is booked from now
    * on is later than now. So nothing is added to a time that is over.
@@ -154,6 +162,45 @@ export class PostgresBooks implements Books {
     return Math.max(this.nowMs, integer(row, 'seen_ms'));
   }
 }
+
+/** Those who pay: their table, the column of their ids, and the holds in credits that they pay for. */
+const PAYING_KEY = ['gateway.accounts', 'key_id', 'FROM gateway.holds h WHERE h.key_id = $1'] as const;
+const PAYING_ROOT = [
+  'gateway.tree_accounts',
+  'id',
+  `FROM gateway.holds h JOIN gateway.accounts a ON a.key_id = h.key_id WHERE h.root_id = $1 AND a.mode = 'credit'`,
+] as const;
+
+/** Lets expire what is due of a payer, whose row is locked, and writes it there. */
+function* expire(
+  [table, id, holds]: typeof PAYING_KEY | typeof PAYING_ROOT,
+  payerId: string,
+  nowMs: number,
+): Work<void> {
+  const rows = yield* query('SELECT * FROM gateway.promotions WHERE node_id = $1 AND remaining > 0', payerId);
+  const held = (yield* query(`SELECT h.held_at_ms, h.amount ${holds}`, payerId)).map((row) => ({
+    atMs: integer(row, 'held_at_ms'),
+    amount: amount(row, 'amount'),
+  }));
+  const heldBefore = (atMs: number): bigint =>
+    held.reduce((sum, hold) => (hold.atMs < atMs ? sum + hold.amount : sum), 0n);
+  let expired = 0n;
+  for (const due of dueExpiries(promotionsFrom(rows) ?? [], nowMs, heldBefore)) {
+    const { id: promotionId } = due.promotion;
+    yield* query(TAKE_EXPIRED, payerId, promotionId, due.amount);
+    yield* query(ADD_EXPIRED, payerId, promotionId, due.amount, nowMs);
+    expired += due.amount;
+  }
+  yield* query(
+    `UPDATE ${table} SET purchased = purchased - $2, promo_ms = gateway.first_expiry_ms($1), seen_ms = greatest(seen_ms, $3)
+      WHERE ${id} = $1`,
+    payerId,
+    expired,
+    nowMs,
+  );
+}
+
+const TAKE_EXPIRED = 'UPDATE gateway.promotions SET remaining = remaining - $3 WHERE node_id = $1 AND id = $2';
 
 function keyRow(keyId: string): Work<Row | undefined> {
   return queryOne('SELECT * FROM gateway.accounts WHERE key_id = $1', keyId);

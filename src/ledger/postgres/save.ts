@@ -306,7 +306,7 @@ const addPromotionCharges = insertion<Item<Changes['promotionCharges']>>('add-pr
   ['amount', 'bigint', ({ amount }) => amount],
 ]);
 /** Its id says how often something of the same promotion has expired before. */
-const addExpired = `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id)
+export const ADD_EXPIRED = `INSERT INTO gateway.account_entries (node_id, kind, id, amount, at_ms, other_id)
   SELECT $1, 'expired', $2 || ' ' || count(*), $3::bigint, $4::bigint, $2 FROM gateway.account_entries e
     WHERE e.node_id = $1 COLLATE "C" AND e.kind = 'expired' AND e.other_id = $2 COLLATE "C"`;
 const keepResponse = 'SELECT gateway.keep_response($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
@@ -324,7 +324,7 @@ export function save(send: Send, changes: Changes): void {
   savePromotions(send, changes.promotions.values());
   addPromotionCharges(send, changes.promotionCharges);
   for (const { payerId, promotionId, amount, atMs } of changes.expired) {
-    send(addExpired, [payerId, promotionId, amount, atMs], 'add-expired');
+    send(ADD_EXPIRED, [payerId, promotionId, amount, atMs], 'add-expired');
   }
   for (const { keyId, kept, atMs } of changes.kept) {
     const { id, parentId, itemIds, input, output, response, keepMs, keyBytesMax } = kept;

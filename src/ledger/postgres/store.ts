@@ -13,7 +13,7 @@ import { PostgresBooks, performIn } from './books.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { isKeyless, performKeyless } from './keyless.ts';
 import { LedgerClock } from './ledger-clock.ts';
-import { prune, recover } from './maintenance.ts';
+import { expireDue, prune, recover } from './maintenance.ts';
 import { isKeyed, type KeyedOperation } from './needs.ts';
 import { Payers } from './payers.ts';
 import { onReportConnection } from './report-connection.ts';
@@ -117,7 +117,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     for (let tries = 1; ; tries++) {
       try {
         if (isKeyless(operation)) return await performKeyless(hot, clock, operation);
-        if (operation.op === 'recover') return await recover(storage, operation.limit);
+        if (operation.op === 'recover') {
+          const recovered = await recover(storage, operation.limit);
+          await expireDue(background, clock, operation.limit);
+          return recovered;
+        }
         if (operation.op === 'prune') return await prune(background, clock, operation.limit, operation.usageKeepMs);
         if (operation.op === 'rollUp') return await rollUp(background, operation.limit);
         if (isResponseOperation(operation)) return await performOnResponses(background, clock, operation);

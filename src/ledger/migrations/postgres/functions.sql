@@ -2,8 +2,11 @@
 -- created anew whenever a migration was applied: whoever changes one of them adds a migration, which may be nothing but a
 -- comment. A database of an earlier release keeps the former functions that have other arguments; nothing calls them.
 --
--- What requests wait for is decided by the gateway now (src/ledger/engine). `apply_batch`, `apply_tree`, `recover_holds` and what
--- only they call are for replicas of 0.2 that run beside this release, and leave with the next one.
+-- What is booked is decided by the gateway now (src/ledger/engine, src/ledger/rules). `apply_batch`, `apply_tree`, `recover_holds`,
+-- `expire_payer`, `expire_due` and what only they call are for replicas of 0.2 that run beside this release, and leave with the next one.
+-- What stays: `ledger_ms` (the time of the transaction), `lock_payers` and `has_joined` (locks in one order, in one statement),
+-- `first_expiry_ms`, and `due_expiries` with `pending_expiry`, which are only read: a list shows thousands of balances in one statement,
+-- each as it would be if what is due had expired.
 
 -- An account as the gateway reads it; amounts as text, because JSON numbers are not exact.
 CREATE OR REPLACE FUNCTION gateway.account_json(a gateway.accounts) RETURNS text LANGUAGE sql STABLE AS $$
