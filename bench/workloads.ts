@@ -148,6 +148,16 @@ function streams(pick: Pick): Workload {
     rounds: pick([6, 3]),
     runs: everyone(chatStream(pick([50, 20]), 20)),
   };
+  // As many chunks per second, of five times as many streams: what each of them keeps is cold when its next chunk comes.
+  const manyPaced: CaseSpec = {
+    ...paced,
+    id: 'W3 paced 1000',
+    title: '1,000 open streams, one chunk per 100 ms each',
+    concurrency: 1_000,
+    requests: 1_000,
+    warmUpRounds: pick([3, 1]),
+    runs: everyone(chatStream(pick([50, 8]), 100)),
+  };
   const latency: CaseSpec = {
     ...unpaced,
     id: 'W3 latency',
@@ -159,7 +169,7 @@ function streams(pick: Pick): Workload {
     rounds: pick([8, 4]),
     runs: everyone(chatStream(4, 2)),
   };
-  return { id: 'W3', title: 'streams', stages: [[unpaced, paced, latency]] };
+  return { id: 'W3', title: 'streams', stages: [[unpaced, paced, manyPaced, latency]] };
 }
 
 function openStreams(pick: Pick, { fileLimit }: Sizing): Workload {

@@ -3,10 +3,10 @@
  * provider; the attempt itself ends with a value that says how, and never throws.
  */
 import { type Condition, GatewayError } from '../core/conditions.ts';
-import type { StreamSettings } from '../core/policy.ts';
 import type { AttemptRecord, StopReason } from '../core/request-record.ts';
-import type { TokenCounts } from '../core/usage.ts';
 import { ByteCollector } from '../lib/byte-collector.ts';
+import { DeadlineTimer, type HasDeadline } from '../lib/deadline-timer.ts';
+import type { Node } from '../lib/linked-list.ts';
 import {
   failureInAnswer,
   failureOfOwedAnswer,
@@ -18,17 +18,15 @@ import {
 import type {
   TransportFailure,
   Upstream,
-  UpstreamCall,
   UpstreamHandle,
   UpstreamHeaders,
   UpstreamListener,
 } from '../provider/upstream.ts';
 import { UnfitAnswer } from '../wire/errors.ts';
-import type { Lane, LaneFailure, LaneStep, LaneStream, Meter, Seen, StreamPosition } from '../wire/lane.ts';
+import type { LaneFailure, LaneStep, LaneStream, Meter, Seen, StreamPosition } from '../wire/lane.ts';
 import type { AttemptEnd } from './attempt-end.ts';
-import type { ElasticHold, ElasticListener } from './elastic-hold.ts';
-import type { ReplyRecorder } from './reply-recorder.ts';
-import type { ResponseSink } from './response-sink.ts';
+import type { AttemptOptions } from './attempt-options.ts';
+import type { ElasticListener } from './elastic-hold.ts';
 
 const ERROR_BODY_BYTES_MAX = 64 * 1_024;
 const WHOLE_BODY_BYTES_MAX = 64 * 1_024 * 1_024;
@@ -39,34 +37,14 @@ const FRAME_END = Buffer.from('\n\n');
 const EVENT_STREAM = /^text\/event-stream *(?:;|$)/i;
 const JSON_OR_UNNAMED = /^(?:application\/(?:[\w.-]+\+)?json *(?:;|$)|$)/i;
 
-export interface AttemptOptions {
-  readonly call: UpstreamCall;
-  readonly lane: Lane;
-  readonly stream: boolean;
-  readonly response: ResponseSink;
-  readonly recorder: ReplyRecorder | null;
-  readonly keepAlive: Buffer;
-  readonly streams: StreamSettings;
-  /** Its times and what the provider says of itself are noted here. */
-  readonly record: AttemptRecord;
-  /** The gateway's own credentials at this provider, never to be repeated to a client. */
-  secrets(): readonly string[];
-  /** The provider has proved that it serves: its first valid event, or a whole answer. Called at most once. */
-  onProof(firstByteMs: number): void;
-  /** The first generated text of a stream goes to the client; without any, the end of its answer. Called at most once. */
-  onFirstContent(): void;
-  /** The attempt has ended; called once, before anybody else hears of it. */
-  onEnd(end: AttemptEnd): void;
-  /** Something was thrown while the call was made or read: a fault of this program, for the operator's log. */
-  onFault(error: unknown): void;
-  /** Only where the hold grows with the stream; the lane can then end the answer. */
-  readonly elastic: ElasticHold | null;
-  /** The stream is about to be cut: resolves to what it is charged for. */
-  cutShort(seen: Seen): Promise<TokenCounts>;
-}
+/** A timer for each stream would have to be moved with each of its chunks. */
+const silences = new DeadlineTimer<Attempt>();
 
-export class Attempt implements UpstreamListener, ElasticListener {
+export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
   readonly ended: Promise<AttemptEnd>;
+  /** When the client is to get a sign of life. */
+  deadlineMs = Number.POSITIVE_INFINITY;
+  readonly #silence: Node<Attempt> | null;
   readonly #options: AttemptOptions;
   readonly #stream: LaneStream | null;
   #resolve: (end: AttemptEnd) => void = () => {};
@@ -87,12 +65,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
   /** The bytes of a frame that was too large to be waited for: produced, but not metered. */
   #unreadBytes = 0;
   #uselessBytes = 0;
-  #silence: NodeJS.Timeout | null = null;
-  #silenceMs = 0;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
     this.#stream = options.stream ? options.lane.stream() : null;
+    this.#silence = options.stream ? silences.add(this) : null;
     if (options.elastic && this.#stream) {
       options.elastic.follow(this, () => this.#stream?.sample?.() ?? null);
       this.#stream.cover(options.elastic.coveredBytes);
@@ -198,7 +175,8 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   #take(step: LaneStep): void {
-    if (step.forward) this.#forward(step.forward);
+    const { forward } = step;
+    if (forward) this.#forward(forward);
     if (step.state === 'complete') {
       const stream = this.#stream;
       if (!stream) return;
@@ -215,7 +193,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
       if (owed) this.#fail(failureOfOwedAnswer(condition, message), this.#seen());
       else this.#break(condition, message, kept);
     } else {
-      this.#reach();
+      this.#reach(forward !== null);
     }
   }
 
@@ -225,7 +203,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     this.#prove();
     this.#contentSent = true;
     // An answer may open long before its first text: a model that reasons says nothing meanwhile.
-    if (!this.#generated && (this.#stream?.meter().outputBytes ?? 0) > 0) {
+    if (!this.#generated && (this.#stream?.outputBytes ?? 0) > 0) {
       this.#generated = true;
       this.#options.onFirstContent();
     }
@@ -242,13 +220,18 @@ export class Attempt implements UpstreamListener, ElasticListener {
   }
 
   /** No output goes to the client that its hold does not cover; until it does, the provider waits. */
-  #reach(): void {
+  #reach(forwarded: boolean): void {
     const { elastic } = this.#options;
     const stream = this.#stream;
     if (!elastic || !stream || this.#cutting) return;
-    const reached = elastic.reach(stream.meter().outputBytes, stream.uncovered);
+    const { outputBytes, uncovered } = stream;
+    // Where nothing was forwarded, the frame that is not complete yet may be too large.
+    if (forwarded && !uncovered && elastic.passes(outputBytes)) return;
+    const reached = elastic.reach(outputBytes, uncovered);
     stream.cover(elastic.coveredBytes);
-    if (reached === 'exhausted' || stream.uncoveredBytes > UNCOVERED_BYTES_MAX) this.exhausted();
+    // Text that was counted meanwhile takes less of the hold than its bytes did.
+    if (reached === 'carried' && uncovered) this.#take(stream.letOut());
+    else if (reached === 'exhausted' || stream.uncoveredBytes > UNCOVERED_BYTES_MAX) this.exhausted();
     else if (reached === 'wait' && !this.#outrun) {
       this.#outrun = true;
       this.#handle?.pause();
@@ -294,16 +277,11 @@ export class Attempt implements UpstreamListener, ElasticListener {
 
   /** After this much silence the client gets a sign of life; the first one may have to send the 200. */
   #armSilence(ms: number): void {
-    if (this.#silence && this.#silenceMs === ms) {
-      this.#silence.refresh();
-      return;
-    }
-    if (this.#silence) clearTimeout(this.#silence);
-    this.#silenceMs = ms;
-    this.#silence = ms === 0 ? null : setTimeout(() => this.#onSilence(), ms);
+    if (ms === 0) this.deadlineMs = Number.POSITIVE_INFINITY;
+    else silences.set(this, ms);
   }
 
-  #onSilence(): void {
+  expire(): void {
     const { response, streams, keepAlive } = this.#options;
     if (!response.headersSent) response.writeHead(this.#headers.contentType, true);
     // Never into the middle of a frame, and not to a client that has enough to read.
@@ -380,8 +358,7 @@ export class Attempt implements UpstreamListener, ElasticListener {
     // What follows in-band must not become part of a frame that was left unfinished.
     if (end.kind !== 'complete' && this.#options.response.headersSent && !this.#betweenFrames())
       this.#options.response.write(FRAME_END);
-    if (this.#silence) clearTimeout(this.#silence);
-    this.#silence = null;
+    if (this.#silence) silences.remove(this.#silence);
     try {
       this.#options.onEnd(end);
     } catch (error) {

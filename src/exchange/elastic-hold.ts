@@ -15,6 +15,12 @@ import { holdFor, outputLimitWithin } from './price.ts';
 export const ELASTIC_SLICE_TOKENS = 2_048;
 /** Hidden output is covered for this long ahead, and asked for again when half of that is left. */
 export const ELASTIC_AHEAD_S = 4;
+/**
+ * A stream that is far from the end of its hold is looked at again after so long, or so much output: with the one timer for
+ * all signs of life 24.2 -> 20.9 us per chunk of a stream whose every chunk is read and written alone.
+ */
+const CALM_MS = 100;
+const CALM_BYTES = 16 * 1_024;
 /** How often an extension is asked for again while the holds of other requests are in its way. */
 const RETRY_MS = 250;
 
@@ -48,6 +54,9 @@ export class ElasticHold {
   #outputBytes = 0;
   /** The output that the client has. */
   #passedBytes = 0;
+  /** Up to this much output, and this time, there is nothing to decide. */
+  #calmBytes = -1;
+  #calmUntilMs = 0;
   #sampleOf: () => OutputSample | null = () => null;
   #listener: ElasticListener | null = null;
 
@@ -77,22 +86,45 @@ export class ElasticHold {
     sampleOf()?.widen();
   }
 
+  /** The client has this much output. False where the hold has to be looked at, by `reach`. */
+  passes(outputBytes: number): boolean {
+    if (outputBytes > this.#calmBytes || performance.now() > this.#calmUntilMs) return false;
+    this.#outputBytes = outputBytes;
+    this.#passedBytes = outputBytes;
+    return true;
+  }
+
   /**
    * The stream has come to this much output; `waits`: the last of it is not covered yet. Extensions are asked for ahead, so
    * that a stream seldom waits.
    */
   reach(outputBytes: number, waits: boolean): 'carried' | 'wait' | 'exhausted' {
-    if (this.#carriedTokens >= this.#options.plan.outputLimit) return 'carried';
+    if (this.#carriedTokens >= this.#options.plan.outputLimit) {
+      this.#calmBytes = Number.POSITIVE_INFINITY;
+      this.#calmUntilMs = Number.POSITIVE_INFINITY;
+      return 'carried';
+    }
     this.#outputBytes = outputBytes;
     if (!waits) this.#passedBytes = outputBytes;
     const sample = this.#sampleOf();
     if (sample) this.#options.output.collect(sample);
     const outrun = this.#needed() > this.#carriedTokens;
     if (outrun) this.#outrunAt ??= performance.now();
-    const ask = this.#state === 'steady' ? this.#ahead(0.5) > this.#carriedTokens : this.#state === 'short' && outrun;
+    const steady = this.#state === 'steady';
+    const ask = steady ? this.#ahead(0.5) > this.#carriedTokens : this.#state === 'short' && outrun;
     if (ask) void this.#extend();
+    this.#calm(steady && !ask);
     if (!outrun) return 'carried';
     return this.#state === 'exhausted' ? 'exhausted' : 'wait';
+  }
+
+  /** Until when, and up to how much output, no more would be asked for, if nothing else changes. */
+  #calm(isCalm: boolean): void {
+    const { output } = this.#options;
+    const within = this.#carriedTokens - ELASTIC_SLICE_TOKENS / 2;
+    const inTime = isCalm && this.#hidden(ELASTIC_AHEAD_S / 2 + CALM_MS / 1_000) <= this.#carriedTokens;
+    this.#calmUntilMs = inTime ? performance.now() + CALM_MS : 0;
+    this.#calmBytes = inTime ? Math.min(output.bytesWithin(within), this.#outputBytes + CALM_BYTES) : -1;
   }
 
   /** Time has passed. */

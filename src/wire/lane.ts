@@ -99,6 +99,8 @@ export interface LaneStream {
    */
   terminal(counted?: TokenCounts | null): Buffer;
   meter(): Meter;
+  /** The same as in the meter's reading, which is an object of its own each time. */
+  readonly outputBytes: number;
   /** The beginning of the generated text, to be counted where nobody reports its tokens. */
   sample?(): OutputSample | null;
   /**

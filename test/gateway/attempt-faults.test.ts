@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PLAIN_NETWORK } from '../../src/core/provider.ts';
 import { AttemptRecord } from '../../src/core/request-record.ts';
-import { Attempt, type AttemptOptions } from '../../src/exchange/attempt.ts';
+import { Attempt } from '../../src/exchange/attempt.ts';
+import type { AttemptOptions } from '../../src/exchange/attempt-options.ts';
 import type { ResponseSink } from '../../src/exchange/response-sink.ts';
 import type { UpstreamHandle } from '../../src/provider/upstream.ts';
 import type { Lane, LaneStep, LaneStream } from '../../src/wire/lane.ts';
@@ -63,6 +64,7 @@ function tried(stream: Partial<LaneStream>): Tried {
       end: thrown,
       terminal: thrown,
       meter: () => METER,
+      outputBytes: METER.outputBytes,
       ...stream,
     }),
   };

@@ -87,7 +87,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     name: 'model id: the upstream’s own stays in whole answers',
     edits: [
       [
-        'wire/passthrough/passthrough.ts',
+        'wire/passthrough/whole-answer.ts',
         "const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);",
         'const body = named ? bytes : Buffer.from(bytes);',
       ],

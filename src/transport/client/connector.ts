@@ -3,6 +3,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecurely, createSecureContext, type SecureContext } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Network } from '../../core/provider.ts';
+import { readDirectly } from './direct-read.ts';
 import { ignoreUnaskedContinue } from './unasked-continue.ts';
 
 const PROBE_AFTER_MS = 60_000;
@@ -40,6 +41,7 @@ export class Connector {
       else callback(null, socket);
     };
     socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
+    readDirectly(socket);
     ignoreUnaskedContinue(socket);
     socket.once(options.protocol === 'https:' ? 'secureConnect' : 'connect', () => settled(null));
     socket.on('error', settled);

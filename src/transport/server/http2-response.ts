@@ -13,12 +13,12 @@ const { NGHTTP2_NO_ERROR } = constants;
 /** One per request. */
 export class Http2Response extends ResponsePhases implements ServerResponse {
   readonly #request: Http2Request;
-  readonly #stream: ServerHttp2Stream;
+  protected readonly written: ServerHttp2Stream;
 
   constructor(request: Http2Request, refusal: (fault: RequestFault) => Refusal) {
-    super(request.stream);
+    super();
     this.#request = request;
-    this.#stream = request.stream;
+    this.written = request.stream;
     request.onTimeout = () => this.#timedOut(refusal);
   }
 
@@ -43,43 +43,43 @@ export class Http2Response extends ResponsePhases implements ServerResponse {
 
   write(bytes: Buffer): boolean {
     if (this.phase !== 'streaming' || bytes.length === 0 || this.#request.method === 'HEAD') return true;
-    return this.#stream.write(bytes);
+    return this.written.write(bytes);
   }
 
   end(bytes: Uint8Array, lingerMs?: number): void {
     if (this.phase !== 'streaming') return;
     this.phase = 'ended';
     if (lingerMs !== undefined) {
-      const timer = setTimeout(() => giveUp(this.#stream), lingerMs);
-      this.#stream.once('close', () => clearTimeout(timer));
-      this.#stream.once('finish', () => clearTimeout(timer));
+      const timer = setTimeout(() => giveUp(this.written), lingerMs);
+      this.written.once('close', () => clearTimeout(timer));
+      this.written.once('finish', () => clearTimeout(timer));
     }
     this.#end(bytes);
   }
 
   destroy(): void {
-    if (this.phase !== 'ended') giveUp(this.#stream);
+    if (this.phase !== 'ended') giveUp(this.written);
   }
 
   #respond(status: number, headers: RawHeaders): void {
     // Node ends the stream of a HEAD request itself.
-    this.#stream.respond(headersOf(status, headers));
+    this.written.respond(headersOf(status, headers));
   }
 
   #end(bytes: Uint8Array): void {
-    const stream = this.#stream;
+    const stream = this.written;
     this.#request.abort();
     endStream(stream, bytes, this.#request.received);
   }
 
   #timedOut(refusal: (fault: RequestFault) => Refusal): void {
     if (this.phase !== 'open') {
-      giveUp(this.#stream);
+      giveUp(this.written);
       return;
     }
     this.connectionClosed();
     this.#request.abort();
-    refuseStream(this.#stream, refusal('too_slow'));
+    refuseStream(this.written, refusal('too_slow'));
   }
 }
 

@@ -3,14 +3,12 @@ import type { Writable } from 'node:stream';
 
 export abstract class ResponsePhases {
   protected phase: 'open' | 'streaming' | 'ended' = 'open';
-  readonly #out: Pick<Writable, 'once'>;
   #closed = false;
   #onClose: (() => void) | null = null;
   #onDrain: (() => void) | null = null;
 
-  constructor(out: Pick<Writable, 'once'>) {
-    this.#out = out;
-  }
+  /** What its content is written to. */
+  protected abstract readonly written: Pick<Writable, 'once'>;
 
   get headersSent(): boolean {
     return this.phase !== 'open';
@@ -26,7 +24,7 @@ export abstract class ResponsePhases {
   }
 
   onDrain(listener: () => void): void {
-    if (this.#onDrain === null) this.#out.once('drain', () => this.#drained());
+    if (this.#onDrain === null) this.written.once('drain', () => this.#drained());
     this.#onDrain = listener;
   }
 

@@ -2,14 +2,9 @@
  * The lane to a target of the client's own format: the provider's bytes, untouched except for the edits that billing
  * and the contract need. What is special about a format comes from its observer.
  */
-import { isUtf8 } from 'node:buffer';
-import { GatewayError } from '../../core/conditions.ts';
-import type { ReportedTerms } from '../../core/price-terms.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { ByteCollector } from '../../lib/byte-collector.ts';
-import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
-import { bytesOf } from '../generated-text.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
 import {
   followedBy,
@@ -20,28 +15,19 @@ import {
   type Meter,
   type StreamPosition,
   type UpstreamParams,
-  type WholeAnswer,
 } from '../lane.ts';
-import { type OutputSample, sampleOf } from '../output-sample.ts';
-import { ReportedUsage } from '../reported-usage.ts';
+import type { OutputSample } from '../output-sample.ts';
 import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
-import { brokenStream, failureInPlainText, isErrorShape, readFailure } from '../upstream-failure.ts';
+import { brokenStream, failureInPlainText } from '../upstream-failure.ts';
 import type { LengthEnding } from './length-ending.ts';
 import { EditList } from './observer.ts';
 import type { StreamObserver, Verdict } from './stream-observer.ts';
+import { type AnswerFormat, wholeAnswer } from './whole-answer.ts';
 
 /** The parts that one format adds to the lane. */
-export interface PassthroughFormat {
+export interface PassthroughFormat extends AnswerFormat {
   /** The changes that the request body needs besides `model`. */
   changes(request: PassthroughRequest, order: UpstreamParams): Change[];
-  /** Whether this is an answer of the format, and not some other JSON. */
-  isAnswer(answer: JsonObject): boolean;
-  /** The content of an answer, and what it reports of itself. */
-  texts(answer: JsonObject): Iterable<string>;
-  readTokens(usage: JsonObject): TokenCounts | null;
-  readTerms(answer: JsonObject): ReportedTerms | null;
-  /** The types of the hosted tools that it shows to have been called; null is none. */
-  calls(answer: JsonObject, request: PassthroughRequest): Iterable<string | null>;
   /** `outputLimit`: as it was sent upstream. */
   observer(request: PassthroughRequest, outputLimit: number | null): StreamObserver;
   /** For a stream that may have to be ended by this side. */
@@ -73,38 +59,6 @@ export function passthroughLane(request: PassthroughRequest, format: Passthrough
       return new PassthroughStream(format.observer(request, outputLimit), ending);
     },
   };
-}
-
-function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: PassthroughFormat): WholeAnswer {
-  const { publicModel } = request;
-  const answer = isUtf8(bytes) ? parseJson(bytes.toString()) : undefined;
-  if (!isObject(answer)) {
-    throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
-  }
-  if (!format.isAnswer(answer)) {
-    const { condition, message, kept } = isErrorShape(answer)
-      ? readFailure(answer, true)
-      : brokenStream('The provider answered with something other than an answer.');
-    throw new GatewayError(condition, { message, kept });
-  }
-  const named = answer.model === publicModel;
-  const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);
-  return { body, ...meterWhole(answer, request, format) };
-}
-
-/** Meters a whole answer. */
-export function meterWhole(
-  answer: JsonObject,
-  request: PassthroughRequest,
-  format: PassthroughFormat,
-): Pick<WholeAnswer, 'meter' | 'sample'> {
-  const outputBytes = bytesOf(format.texts(answer));
-  const reported = new ReportedUsage(request.tokensMax);
-  reported.terms.take(format.readTerms(answer));
-  for (const type of format.calls(answer, request)) reported.terms.called(type);
-  if (isObject(answer.usage)) reported.take(format.readTokens(answer.usage), true, outputBytes);
-  const meter = reported.meter(outputBytes);
-  return { meter, sample: meter.reportedFinal ? null : sampleOf(format.texts(answer)) };
 }
 
 type State = LaneStep['state'];
@@ -185,7 +139,7 @@ export class PassthroughStream implements LaneStream {
 
   letOut(): LaneStep {
     const waiting = this.#uncovered;
-    if (waiting === null || this.#over || this.meter().outputBytes > this.#covered) return this.#step(null);
+    if (waiting === null || this.#over || this.outputBytes > this.#covered) return this.#step(null);
     this.#uncovered = null;
     const { verdict, bytes, behind, closed } = waiting;
     const frame = new FrameSplitter();
@@ -208,6 +162,10 @@ export class PassthroughStream implements LaneStream {
 
   meter(): Meter {
     return this.#observer.meter();
+  }
+
+  get outputBytes(): number {
+    return this.#observer.output.bytes;
   }
 
   sample(): OutputSample {
@@ -296,7 +254,7 @@ export class PassthroughStream implements LaneStream {
   }
 
   #isCovered(): boolean {
-    this.#outputMax = this.meter().outputBytes;
+    this.#outputMax = this.outputBytes;
     return this.#outputMax <= this.#covered;
   }
 

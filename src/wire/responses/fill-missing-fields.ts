@@ -9,7 +9,8 @@ import type { Answers } from '../answers.ts';
 import type { PassthroughRequest } from '../format.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition, WholeAnswer } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
-import { meterWhole, type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
+import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
+import { meterWhole } from '../passthrough/whole-answer.ts';
 import { FrameSplitter, joinedData } from '../sse.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { completeResponse } from './complete.ts';
@@ -124,6 +125,10 @@ class FillingStream implements LaneStream {
 
   meter(): Meter {
     return this.#lane.meter();
+  }
+
+  get outputBytes(): number {
+    return this.#lane.outputBytes;
   }
 
   sample(): OutputSample | null {

@@ -161,6 +161,10 @@ export class TranslateStream implements LaneStream {
     return this.#meter.read();
   }
 
+  get outputBytes(): number {
+    return this.#meter.outputBytes;
+  }
+
   sample(): OutputSample | null {
     return this.#meter.sample;
   }

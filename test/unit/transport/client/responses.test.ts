@@ -1,6 +1,7 @@
 /** Answers as servers give them: what is taken, what its content is, and what is refused as broken. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { answer, BODY, ClientFixture } from './fixture.ts';
 
 const CHUNKED_HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -227,3 +228,27 @@ async function sayEachByte(say: (bytes: string) => void, bytes: string): Promise
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
+
+test('an answer is the same to the byte wherever its reads are cut, and whenever it is held up', async () => {
+  for (let cut = 1; cut <= 40; cut += 3) {
+    await using fixture = await ClientFixture.start();
+    const pieces = Array.from({ length: 60 }, (_, index) => `${index}`.repeat(1 + ((index * cut) % 97)));
+    const chunks = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('');
+    const bytes = `${CHUNKED_HEAD}${chunks}0\r\n\r\n`;
+    const { heard, handle, connection } = await fixture.asked();
+    let heldUp = 0;
+    heard.onPiece = () => {
+      if (heard.pieces.length % 4 !== 0) return;
+      heldUp += 1;
+      handle.pause();
+      setImmediate(() => handle.resume());
+    };
+    for (let at = 0; at < bytes.length; at += cut * 7) {
+      connection.say(bytes.slice(at, at + cut * 7));
+      if (at % 5 !== 0) await turn();
+    }
+    assert.equal(await heard.over, 'end');
+    assert.equal(heard.content, pieces.join(''));
+    assert.ok(heldUp > 0 || heard.pieces.length < 4);
+  }
+});

@@ -1,5 +1,6 @@
 /** What a response looks like on the wire. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -87,20 +88,18 @@ describe('a response that a client reads', () => {
     assert.equal(error.code, 'ECONNRESET');
   });
 
-  test('is sent in one write: a whole one, and a stream in each turn of the event loop', async () => {
+  test('is sent in one write: a whole one, and each piece of a stream, the first with the head, the last with the end', async () => {
     await using end = await serverFixture(async (request, response) => {
       if (request.target === '/whole') {
         sendText(response, 'whole.');
         return;
       }
       response.writeHead(200, []);
-      response.write(Buffer.from('fir'));
-      response.write(Buffer.from('st'));
+      response.write(Buffer.from('first'));
       await turn();
       response.write(Buffer.from('second'));
       await turn();
-      response.write(Buffer.from('la'));
-      response.end(Buffer.from('st.'));
+      response.end(Buffer.from('last.'));
     });
     for (const [path, writes] of [
       ['/whole', 1],
@@ -197,6 +196,30 @@ describe('a response that a client reads', () => {
     assert.equal(response.headers['content-type'], 'text/plain');
   });
 
+  test('has the same bytes in the same order, whatever pieces it is written in, in one turn or many, pipelined or not', async () => {
+    const SIZES = [1, 9, 10, 15, 16, 17, 255, 256, 4_095, 4_096, 65_535, 65_536, 300_000];
+    const pieces = (seed: number): Buffer[] =>
+      SIZES.map((size, index) => randomBytes(size).fill(0x61 + seed, 0, index % 2 === 0 ? 1 : size));
+    const written = new Map<string, Buffer[]>(['/0', '/1', '/2', '/3'].map((path, seed) => [path, pieces(seed)]));
+    await using end = await serverFixture(async (request, response) => {
+      response.writeHead(200, []);
+      if (request.target === '/2') response.flushHeaders();
+      const all = written.get(request.target) ?? [];
+      for (const [index, piece] of all.entries()) {
+        if (index === all.length - 1) response.end(piece);
+        else if (!response.write(piece)) await new Promise<void>((resolve) => response.onDrain(resolve));
+        if (index % 3 === 2) await turn();
+      }
+    });
+    const peer = await RawPeer.connect(end.port);
+    const heads = [...written.keys()].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    peer.send(heads.join(''));
+    const expected = Buffer.concat([...written.values()].flat()).toString('latin1');
+    while (peer.text.length < expected.length || !peer.text.endsWith('\r\n0\r\n\r\n')) await turn();
+    assert.ok(chunkedContents(peer.text) === expected);
+    peer.socket.destroy();
+  });
+
   test('says when the client reads too slowly, and when it goes on', async () => {
     const blocked = Promise.withResolvers<ServerResponse>();
     const drained = Promise.withResolvers<void>();
@@ -250,3 +273,18 @@ describe('a response that a client reads', () => {
     quick.socket.destroy();
   });
 });
+
+/** The contents of all chunked responses in the text so far, one behind the other. */
+function chunkedContents(text: string): string {
+  let content = '';
+  let at = text.indexOf('\r\n\r\n') + 4;
+  while (at > 3 && at < text.length) {
+    const line = text.indexOf('\r\n', at);
+    const size = Number.parseInt(text.slice(at, line), 16);
+    if (line === -1 || line + 4 + size > text.length) break;
+    content += text.slice(line + 2, line + 2 + size);
+    at = size > 0 ? line + 4 + size : text.indexOf('\r\n\r\n', line + 4) + 4;
+    assert.equal(text.slice(line + 2 + size, line + 4 + size), '\r\n');
+  }
+  return content;
+}
