@@ -12,8 +12,8 @@ import { footprintLine } from './targets.ts';
 
 const CHECKOUT = process.argv[3] ?? fileURLToPath(new URL('../', import.meta.url));
 const PROGRAM = join(CHECKOUT, 'bin/gateway.mjs');
-/** Until compilation, collection and keep-alives of the start are over, and the thread of the request log, which prunes it once, is gone. */
-const REST_MS = 20_000;
+/** Until compilation, collection and keep-alives of the start are over, and the threads that the first request needed are gone. */
+const REST_MS = 60_000;
 const seconds = Number(process.argv[2] ?? 20);
 
 function wakeUps(pid: number): number {
