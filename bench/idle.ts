@@ -1,6 +1,6 @@
 /**
- * What an idle gateway costs: `node bench/idle.ts [SECONDS]`. CPU time of all its threads and how often they wake up,
- * after it has served a request and come to rest.
+ * What an idle gateway costs: `node bench/idle.ts [SECONDS] [CHECKOUT]`. Memory, CPU time of all its threads and how often they wake
+ * up, after it has served a request and come to rest.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,10 +8,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { treeUse } from './cpu.ts';
 import { freePort, sleep, startChild } from './processes.ts';
+import { footprintLine } from './targets.ts';
 
-const PROGRAM = fileURLToPath(new URL('../bin/gateway.mjs', import.meta.url));
-/** Until compilation, collection and keep-alives of the start are over. */
-const REST_MS = 5_000;
+const CHECKOUT = process.argv[3] ?? fileURLToPath(new URL('../', import.meta.url));
+const PROGRAM = join(CHECKOUT, 'bin/gateway.mjs');
+/** Until compilation, collection and keep-alives of the start are over, and the threads that the first request needed are gone. */
+const REST_MS = 60_000;
 const seconds = Number(process.argv[2] ?? 20);
 
 function wakeUps(pid: number): number {
@@ -57,7 +59,8 @@ async function measure(): Promise<string> {
     const cpuMs = (treeUse(child.pid).cpuNs - before.cpuNs) / 1e6;
     const woken = wakeUps(child.pid) - before.wakeUps;
     const share = cpuMs / 10 / elapsedS;
-    return `${(cpuMs / elapsedS).toFixed(2)} ms of CPU per second (${share.toFixed(3)} % of a core), ${(woken / elapsedS).toFixed(1)} wake-ups per second`;
+    const rssMb = treeUse(child.pid).rssBytes / 1_048_576;
+    return `${footprintLine('idleMb', rssMb)}${(cpuMs / elapsedS).toFixed(2)} ms of CPU per second (${share.toFixed(3)} % of a core), ${(woken / elapsedS).toFixed(1)} wake-ups per second`;
   } finally {
     await child.stop();
     rmSync(folder, { recursive: true, force: true });

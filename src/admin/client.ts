@@ -1,5 +1,6 @@
 /** Calls the operations of the admin API by their names, at a running gateway or in this process. */
-import { request as httpRequest, type RequestOptions } from 'node:http';
+import type { RequestOptions } from 'node:http';
+import { request as httpRequest } from '../lib/node-http.ts';
 import { AdminError, type AdminErrorCode } from './error.ts';
 import { type ParametersOf, partsOf } from './http/route.ts';
 import type { View } from './http/view.ts';

@@ -1,6 +1,9 @@
 /** Providers without a config file: those whose usual variable is set, and model servers on this machine. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import type { Model } from '../core/model.ts';
 import type { Provider } from '../core/provider.ts';
+import { request } from '../lib/node-http.ts';
 import { assembleModel, assembleProvider } from './assemble.ts';
 import { buildModel, type CatalogEntries } from './catalog.ts';
 import { commonOutputLimit, type FactsContext, listedSource, pricedModelNames, UNKNOWN } from './facts.ts';
@@ -99,12 +102,16 @@ function localModels(provider: string, listed: ListedModels, { usdPerCredit, now
 
 export async function probeModels(baseUrl: string, timeoutMs = PROBE_TIMEOUT_MS): Promise<ListedModels | null> {
   try {
-    const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(timeoutMs) });
-    if (!response.ok || response.body === null) return null;
-    const chunks: Uint8Array[] = [];
+    const call = request(`${baseUrl}/models`, { signal: AbortSignal.timeout(timeoutMs), agent: false }).end();
+    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    if (response.statusCode !== 200) {
+      response.destroy();
+      return null;
+    }
+    const chunks: Buffer[] = [];
     let bytes = 0;
-    for await (const chunk of response.body) {
-      bytes += chunk.byteLength;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
       if (bytes > PROBE_BYTES_MAX) return null;
       chunks.push(chunk);
     }

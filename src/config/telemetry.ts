@@ -1,6 +1,6 @@
 /** Where traces and metrics are sent, by the variables that every OpenTelemetry program knows. */
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { OtlpTarget, TelemetrySettings } from '../core/telemetry.ts';
+import { validateHeaderName, validateHeaderValue } from '../lib/node-http.ts';
 import { type Environment, SettingError, shown } from './settings.ts';
 
 /** Null where nothing of it is set, or all of it is switched off: then nothing of it is even loaded. */

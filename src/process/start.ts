@@ -27,6 +27,7 @@ import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys, ownerLink } from './banner.ts';
 import { watchClock } from './clock-watch.ts';
+import { freeCompilerMemoryAtOnce } from './compiler-memory.ts';
 import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
@@ -52,6 +53,7 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   const printed: string[] = [];
   const print = (line: string): number => printed.push(line);
   const running = await startGateway(settings, env, log, print, [], process.stdout.isTTY === true);
+  freeCompilerMemoryAtOnce();
   let ending = false;
   let signalled = false;
   let broken = false;

@@ -7,6 +7,7 @@ import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
 import { merged } from '../observe/metrics/reading.ts';
 import { StoreError, type StoreErrorName } from '../storage/errors.ts';
+import { freeCompilerMemoryAtOnce } from './compiler-memory.ts';
 import { openOperatorData } from './operators.ts';
 import { openRequestLog } from './request-log.ts';
 import { type ServeInput, type Serving, serve } from './serve.ts';
@@ -41,6 +42,7 @@ async function run(input: ServeInput): Promise<void> {
       onCatalog: (names) => post({ kind: 'catalog', names }),
       onReload: () => post({ kind: 'reloaded' }),
     });
+    freeCompilerMemoryAtOnce();
     const asked: Serving = {
       ...serving,
       metrics: async () => [merged([...(await serving.metrics()), await ownProcessReading()])],

@@ -1,7 +1,8 @@
 /** Fetches a provider's model list: one cheap call that also tests the address, the credential and the clock. */
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { errorCode } from '../lib/error-code.ts';
 import { arrayAt, isObject, parseJson } from '../lib/json.ts';
+import { request } from '../transport/client/undici.ts';
 import type { ModelList } from './adapters.ts';
 
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
@@ -35,9 +36,11 @@ export async function fetchModelList(
 ): Promise<ModelListResult> {
   const startedAtMs = nowMs();
   try {
-    const response = await request(origin + path, {
+    const response = await request(dispatcher, {
+      origin,
+      path,
+      method: 'GET',
       headers,
-      dispatcher,
       signal: AbortSignal.timeout(timeoutMs),
     });
     const headersAtMs = nowMs();

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { planAnswers } from './answer.ts';
 import { chat } from './chat.ts';
@@ -34,6 +34,9 @@ export interface Sandbox {
   /** Aborts running requests; resolves when the port is free. */
   close(): Promise<void>;
 }
+
+/** Not by an import, which would load a second undici: `lib/node-http.ts` has the figures. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** The upstream names behind sandbox/alpha, sandbox/beta and sandbox/tiny. Any other name works as well. */
 const MODELS = ['alpha-sim', 'beta-sim', 'tiny-sim'] as const;

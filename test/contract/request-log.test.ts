@@ -488,6 +488,22 @@ describe('the file of the request log', () => {
     await reader.close();
   });
 
+  test('is read by a thread that ends when nobody asks, and every call is answered all the same', async () => {
+    const file = join(mkdtempSync(join(folder, 'rest-')), 'requests.db');
+    const appender = new SqliteAppender(file, () => assert.fail('nothing is damaged'));
+    const entry = requestEntry();
+    await appender.append([entry]);
+    const reader = new SqliteRequestReader(file, 0);
+    for (let turn = 0; turn < 5; turn++) {
+      assert.deepEqual(await reader.find(entry.id), entry);
+      const both = await Promise.all([reader.find(entry.id), reader.list({ limit: 5 })]);
+      assert.deepEqual(both, [entry, { entries: [entry], next: null }]);
+      await new Promise((resolve) => setTimeout(resolve, turn));
+    }
+    await appender.close();
+    await reader.close();
+  });
+
   test('that was removed is begun anew by all who have it open', async () => {
     const file = join(mkdtempSync(join(folder, 'removed-')), 'requests.db');
     const open = (): RequestLogAppender => new SqliteAppender(file, () => assert.fail('nothing is damaged'));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readdirSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -13,6 +13,16 @@ import { buildImage } from './dockerfile.ts';
 import { root } from './tools.ts';
 
 const folder = temporaryFolder('gateway-image');
+/** What the image has beside Node and its system. */
+const MB_MAX = 60;
+/** What runs when it is loaded. */
+const ENTRY_POINTS = [
+  'sandbox/main.js',
+  'ledger/sqlite/background-thread.js',
+  'counting/worker.js',
+  'process/worker.js',
+  'observe/request-log/sqlite/thread.js',
+];
 /** The page of the console, whose certificate has the fingerprint that was printed. */
 async function consoleIn(output: string): Promise<string> {
   const [, origin = '', fingerprint = ''] =
@@ -26,6 +36,26 @@ async function consoleIn(output: string): Promise<string> {
   });
 }
 
+/** Its packages are pruned: each module of the program is loaded, and each package that one loads only when it needs it. */
+function loadEverything(app: string): void {
+  const modules = readdirSync(join(app, 'dist'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.js') && !name.startsWith('reference/') && !ENTRY_POINTS.includes(name))
+    .map((name) => join(app, 'dist', name));
+  const packages = [...modules, ...ENTRY_POINTS.map((name) => join(app, 'dist', name))].flatMap((file) =>
+    Array.from(
+      readFileSync(file, 'utf8').matchAll(/(?:\bfrom|import\(|require\(|\(import\.meta\.url\)\()\s*'([@a-z][^':]*)'/g),
+      (match) => match[1] ?? '',
+    ),
+  );
+  const names = [...modules, ...new Set(packages)];
+  assert.ok(
+    packages.includes('gpt-tokenizer/encoding/o200k_base') && packages.includes('fastify'),
+    'packages are found',
+  );
+  const load = `for (const name of ${JSON.stringify(names)}) await import(name); process.exit(0);`;
+  execFileSync(process.execPath, ['--input-type=module', '--eval', load], { cwd: app, stdio: 'pipe' });
+}
+
 const isRoot = process.getuid?.() === 0;
 
 describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can give files to another user' }, () => {
@@ -34,8 +64,12 @@ describe('the image', { timeout: 600_000, skip: isRoot ? false : 'only root can 
     chmodSync(folder, 0o755);
     const image = await buildImage(root, join(root, 'deploy/Dockerfile'), folder);
     for (const { step, ms } of image.steps) context.diagnostic(`${(ms / 1_000).toFixed(1)} s: ${step.slice(0, 100)}`);
-    const size = execFileSync('du', ['-sm', join(image.folder, 'app')]).toString();
-    context.diagnostic(`${size.split('\t')[0]} MB in /app`);
+    const [size] = execFileSync('du', ['-sm', join(image.folder, 'app')])
+      .toString()
+      .split('\t');
+    context.diagnostic(`${size} MB in /app`);
+    assert.ok(Number(size) <= MB_MAX, `${size} MB in /app`);
+    loadEverything(join(image.folder, 'app'));
     assert.ok(existsSync(join(image.folder, 'app/console/dist/index.html')), 'the console is inside');
     const [uid, gid] = image.user.split(':').map(Number);
     assert.ok(uid !== undefined && uid > 0);

@@ -145,6 +145,13 @@ describe('the source reads alone', () => {
     assert.deepEqual(wrong, []);
   });
 
+  test('no import statement loads what a start does not need: the whole of node:http or of undici', () => {
+    const whole = sources.filter((file) =>
+      /^import (?!type )[^;]* from '(?:node:http|undici)'/m.test(readFileSync(join(root, file), 'utf8')),
+    );
+    assert.deepEqual(whole, [], 'lib/node-http.ts and transport/client/undici.ts have what it costs');
+  });
+
   test('only config/ and the commands read the environment', () => {
     const wrong = sources
       .filter((file) => !file.startsWith('src/config/') && !COMPOSERS.includes(folderOf(file)))

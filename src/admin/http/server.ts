@@ -3,10 +3,11 @@
  * wait for it, and a gateway that nobody asks never has it in memory.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { NO_LOG } from '../../core/log.ts';
+import { createServer } from '../../lib/node-http.ts';
 import { AdminError } from '../error.ts';
 import type { AdminService } from '../service.ts';
 import { closeServer } from '../socket.ts';

@@ -5,7 +5,7 @@
  */
 import { hkdfSync } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { ENDPOINTS, originOf } from '../../core/endpoints.ts';
 import { derivedKeyText, isKeyText, keyDigest, keyPrefix, type Mode } from '../../core/key.ts';
 import { creditsFromNanos, NANOS_PER_CREDIT } from '../../core/money.ts';
@@ -43,8 +43,8 @@ interface OwnKey {
 
 export class Playground {
   readonly #options: PlaygroundOptions;
-  /** To this process's own listener: its certificate proves nothing to itself, and may be for another name. */
-  readonly #agent = new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 0, bodyTimeout: 0 });
+  /** To this process's own listener. Its library is loaded with the first request. */
+  #agent: Agent | null = null;
 
   constructor(options: PlaygroundOptions) {
     this.#options = options;
@@ -88,6 +88,9 @@ export class Playground {
       const text = key ?? (await this.#ready());
       const mode: Mode = text.startsWith('mg_t_') ? 'token_budget' : 'credit';
       const address = originOf(this.#options.listener, mode) + ENDPOINTS[format].path;
+      const { Agent, request } = await import('undici');
+      // Its certificate proves nothing to itself, and may be for another name.
+      this.#agent ??= new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 0, bodyTimeout: 0 });
       const answer = await request(address, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${text}`, 'user-agent': 'playground' },
@@ -106,7 +109,7 @@ export class Playground {
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    await this.#agent?.destroy();
   }
 
   /** The first of its keys that nobody has revoked; without a summary where it is still to be made. */

@@ -1,6 +1,6 @@
 /** The language models of provider packages. */
 import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
-import { fetch } from 'undici';
+import type { fetch } from 'undici';
 import type { Provider } from '../../core/provider.ts';
 import { getOrInsert } from '../../lib/get-or-insert.ts';
 import { Dispatchers } from '../dispatchers.ts';
@@ -46,7 +46,8 @@ export class PackageModels {
 
   #settings(provider: Provider, apiKey: string | null): Record<string, unknown> {
     const dispatcher = this.#dispatchers.of(provider.network, provider.timeouts.connectMs);
-    const send: typeof fetch = (input, init) => fetch(input, { ...init, dispatcher });
+    // Loaded with the first call: no other provider needs undici's fetch.
+    const send: typeof fetch = async (input, init) => (await import('undici')).fetch(input, { ...init, dispatcher });
     return {
       ...provider.options,
       ...(provider.baseUrl === '' ? {} : { baseURL: provider.baseUrl }),

@@ -1,9 +1,8 @@
 /** undici's errors in the words of the port. */
-
-import { errors } from 'undici';
 import { errorCodeOrName } from '../../lib/error-code.ts';
 import type { CallFailure } from '../client.ts';
 import { ConnectTimeout } from './connector.ts';
+import { errors } from './undici.ts';
 
 /** Where undici's own name says less, or something else, than the one that is reported. */
 const CODES: Readonly<Record<string, string>> = {

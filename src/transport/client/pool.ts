@@ -1,8 +1,9 @@
 /** The undici dispatchers for each way to a provider: straight, through a proxy, with HTTP/2. */
 import { getCACertificates } from 'node:tls';
-import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { Dispatcher, Pool as UndiciPool } from 'undici';
 import type { Network } from '../../core/provider.ts';
 import { Connector, secureContextOf } from './connector.ts';
+import { Agent, newProxyAgent, Pool } from './undici.ts';
 
 const HEAD_BYTES_MAX = 64 * 1_024;
 /** Where the server does not say how long it keeps a connection. */
@@ -20,7 +21,7 @@ export interface UpstreamPool {
 }
 
 /** Whoever calls through it times what comes after the connection. */
-const OPTIONS: Pool.Options = {
+const OPTIONS: UndiciPool.Options = {
   pipelining: 1,
   maxHeaderSize: HEAD_BYTES_MAX,
   keepAliveTimeout: KEEP_MS_DEFAULT,
@@ -46,9 +47,9 @@ export function openDispatcher(network: Network, connectMs: number): Dispatcher 
   return new Agent({ ...OPTIONS, allowH2: network.http2, connect: new Connector(network, connectMs).connect });
 }
 
-function proxyAgent(uri: string, network: Network, connectMs: number): ProxyAgent {
+function proxyAgent(uri: string, network: Network, connectMs: number): Dispatcher {
   const secureContext = secureContextOf(network);
-  return new ProxyAgent({
+  return newProxyAgent({
     ...OPTIONS,
     allowH2: network.http2,
     uri,

@@ -3,12 +3,13 @@
  * frames and times out; what is checked beyond that is in `http1-connection.ts` and `http2-session.ts`.
  */
 import { once } from 'node:events';
-import { createServer, type ServerResponse as OutgoingMessage, type Server } from 'node:http';
+import type { ServerResponse as OutgoingMessage, Server } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { clientNetwork, plainAddress } from '../../core/client-address.ts';
 import type { Log } from '../../core/log.ts';
+import { createServer } from '../../lib/node-http.ts';
 import type { RequestFault } from '../errors.ts';
 import type { ListenOptions, RequestHandler, ServerLimits, TlsIdentity } from '../server.ts';
 import { type ClientConnection, ClientConnections } from './client-connections.ts';

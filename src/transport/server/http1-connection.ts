@@ -3,8 +3,9 @@
  * parsed; here they are served one at a time and in separate turns of the event loop, and what Node's parser accepts
  * although it could be read in two ways is refused.
  */
-import { type ServerResponse as OutgoingMessage, STATUS_CODES, validateHeaderValue } from 'node:http';
+import type { ServerResponse as OutgoingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { STATUS_CODES, validateHeaderValue } from '../../lib/node-http.ts';
 import { Http1Error, type RequestFault } from '../errors.ts';
 import type { Refusal, RequestHandler, ServerLimits } from '../server.ts';
 import { type Http1Message, Http1Request, headOf, type RequestOwner } from './http1-request.ts';

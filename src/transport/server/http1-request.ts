@@ -1,5 +1,6 @@
 /** A request as `node:http` has parsed it, and the way to its content. */
-import { IncomingMessage, type ServerResponse as OutgoingMessage } from 'node:http';
+import type { ServerResponse as OutgoingMessage } from 'node:http';
+import { IncomingMessage } from '../../lib/node-http.ts';
 import { Http1Error } from '../errors.ts';
 import type { BodySink, IncomingRequest } from '../server.ts';
 import { isTrailerName } from '../trailer.ts';

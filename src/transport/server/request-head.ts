@@ -1,5 +1,5 @@
 /** The head of an HTTP/1.1 request: what leaves open where the request ends, or what it asks for, is refused. */
-import { METHODS } from 'node:http';
+import { METHODS } from '../../lib/node-http.ts';
 import { Http1Error } from '../errors.ts';
 import { HeaderList, isNamed } from './header-list.ts';
 

@@ -52,6 +52,44 @@ describe('the launcher', () => {
   });
 });
 
+describe('a start runs with what V8 and malloc take at the start of a process only', () => {
+  const said = 'console.log(JSON.stringify([process.pid, process.execArgv, process.env.MALLOC_ARENA_MAX ?? null]))';
+
+  async function started(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const folder = temporaryFolder();
+    const launcher = join(folder, 'bin', 'gateway.mjs');
+    const command = join(folder, 'src', 'cli.ts');
+    for (const file of [launcher, command]) mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(launcher, LAUNCHER);
+    writeFileSync(command, `export const main = async () => { ${said}; };`);
+    const { MALLOC_ARENA_MAX: _, ...outer } = process.env;
+    const child = spawn(process.execPath, [launcher, ...words], {
+      env: { ...outer, NODE_OPTIONS: '', ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [pid, flags, arenas] = JSON.parse(await textOf(child.stdout)) as [number, string[], string | null];
+    assert.equal(pid, child.pid, 'the process is still the one that was started');
+    return { flags, arenas };
+  }
+
+  test('a young generation of 8 MB and two pools of memory', async () => {
+    assert.deepEqual(await started(['start']), { flags: ['--max-semi-space-size=8'], arenas: '2' });
+  });
+
+  test('unless whoever starts it says otherwise', async () => {
+    assert.deepEqual(await started(['start'], { MALLOC_ARENA_MAX: '4' }), {
+      flags: ['--max-semi-space-size=8'],
+      arenas: '4',
+    });
+    const options = { NODE_OPTIONS: '--max-semi-space-size=16' };
+    assert.deepEqual(await started(['start'], options), { flags: [], arenas: null });
+  });
+
+  test('a command that ends by itself is not started twice', async () => {
+    assert.deepEqual(await started(['keys', 'list']), { flags: [], arenas: null });
+  });
+});
+
 describe('the launcher on a Node that is too old', () => {
   test('runs the bundled runtime with the same words, and ends with its code', async (t) => {
     const child = launch(t, '/bin/sh\necho "$2 $3 $GATEWAY_RUNTIME_CHOSEN"\nexit 7\n', 'keys', 'list');

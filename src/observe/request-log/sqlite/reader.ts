@@ -1,9 +1,15 @@
-/** The reader of a gateway: it asks a thread of its own, which starts with the first call and never keeps the process alive. */
+/**
+ * The reader of a gateway: it asks a thread of its own, which starts with the first call, ends when nobody has asked for a while, and
+ * never keeps the process alive.
+ */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { workerFile } from '../../../lib/worker-file.ts';
 import type { RequestLogReader } from '../store.ts';
 import type { ThreadAnswer, ThreadTask } from './thread.ts';
+
+/** A thread takes 9 MB, and an idle gateway asks once in ten minutes. Starting another one takes 60 ms of CPU. */
+const REST_MS = 5_000;
 
 export class SqliteRequestReader implements RequestLogReader {
   readonly find = this.#asking('find');
@@ -15,14 +21,18 @@ export class SqliteRequestReader implements RequestLogReader {
   readonly bytes = this.#asking('bytes');
   readonly failures = this.#asking('failures');
   readonly #file: string;
+  readonly #restMs: number;
   #worker: Worker | null = null;
+  #rest: NodeJS.Timeout | undefined;
   #waiting: PromiseWithResolvers<unknown>[] = [];
 
-  constructor(file: string) {
+  constructor(file: string, restMs = REST_MS) {
     this.#file = file;
+    this.#restMs = restMs;
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#rest);
     const worker = this.#worker;
     if (worker === null) return;
     const exited = once(worker, 'exit').catch(() => {});
@@ -31,11 +41,18 @@ export class SqliteRequestReader implements RequestLogReader {
     await exited;
   }
 
+  /** What is asked from now on goes to another thread. */
+  #endWorker(): void {
+    this.#worker?.postMessage(null);
+    this.#worker = null;
+  }
+
   #asking<Op extends ThreadTask['op']>(op: Op): RequestLogReader[Op] {
     return ((...given: unknown[]) => this.#ask({ op, given })) as RequestLogReader[Op];
   }
 
   #ask(task: ThreadTask): Promise<unknown> {
+    clearTimeout(this.#rest);
     this.#worker ??= this.#start();
     const asked = Promise.withResolvers<unknown>();
     this.#waiting.push(asked);
@@ -48,7 +65,10 @@ export class SqliteRequestReader implements RequestLogReader {
     const worker = new Worker(workerFile('thread', import.meta.url), { workerData: { file: this.#file } });
     worker.on('message', (answer: ThreadAnswer) => {
       const asked = this.#waiting.shift();
-      if (this.#waiting.length === 0) worker.unref();
+      if (this.#waiting.length === 0) {
+        worker.unref();
+        this.#rest = setTimeout(() => this.#endWorker(), this.#restMs).unref();
+      }
       if ('failed' in answer) asked?.reject(new Error(answer.failed));
       else asked?.resolve(answer.value);
     });
@@ -57,7 +77,9 @@ export class SqliteRequestReader implements RequestLogReader {
       reason = `: ${error.message}`;
     });
     worker.on('exit', () => {
-      if (this.#worker === worker) this.#worker = null;
+      // One that was ended had answered everything.
+      if (this.#worker !== worker) return;
+      this.#worker = null;
       const waiting = this.#waiting;
       this.#waiting = [];
       for (const asked of waiting) asked.reject(new Error(`the thread of the request log has stopped${reason}`));
