@@ -1,8 +1,10 @@
 /** What runs in the background: holds of dead owners are ended, and what is no longer needed is removed. */
 import { integer, text } from '../../storage/columns.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
+import { loseRuns, pruneRuns } from '../books/runs.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import { applyBatch, type HotStorage } from './apply-batch.ts';
+import { performIn } from './books.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 import { pruneResponses } from './responses.ts';
 
@@ -25,6 +27,7 @@ export async function recover(storage: HotStorage, limit: number): Promise<Recov
   );
   const count = (kind: string): number =>
     results.filter((result) => result !== null && 'kind' in result && result.kind === kind).length;
+  await performIn((sql, values) => connection.query(sql, values), loseRuns(nowMs));
   await connection.query('SELECT gateway.expire_due($1, $2, $3)', [limit, ...clock.values()]);
   return { charged: count('settled'), voided: count('voided'), more: found.length === limit };
 }
@@ -71,5 +74,6 @@ export async function prune(
     more ||= rows.length >= limit;
   }
   const responses = await pruneResponses(connection, nowMs);
-  return { removed: removed + responses.removed, more: more || responses.more };
+  const runs = await performIn((sql, values) => connection.query(sql, values), pruneRuns(nowMs));
+  return { removed: removed + responses.removed + runs.removed, more: more || responses.more || runs.more };
 }
