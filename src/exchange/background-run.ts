@@ -14,11 +14,15 @@ import {
   lastResponse,
   type NumberedFrames,
   RunFrames,
+  type RunIdentity,
 } from '../wire/responses/run-events.ts';
 import type { ResponseSink } from './response-sink.ts';
 
 /** With so much that is not stored yet, the provider waits. */
 const PENDING_BYTES_MAX = 1_024 * 1_024;
+
+/** A frame is kept in memory until it is whole. */
+const FRAME_BYTES_MAX = 16 * 1_024 * 1_024;
 
 /** Why a run ends before its answer is complete: what went wrong, or that it was cancelled. */
 export type RunFailure = GatewayError | 'cancelled';
@@ -41,6 +45,8 @@ export class BackgroundRun implements ResponseSink {
   /** As its client sees it first. */
   readonly response: string;
   readonly #options: RunOptions;
+  readonly #first: JsonObject;
+  readonly #identity: RunIdentity;
   readonly #frames: RunFrames;
   #pending: NumberedFrames[] = [];
   #pendingBytes = 0;
@@ -61,7 +67,10 @@ export class BackgroundRun implements ResponseSink {
     this.keyId = options.keyId;
     this.id = options.run.id;
     this.response = options.run.response;
-    this.#frames = new RunFrames(this.id);
+    const first = parseJson(this.response);
+    this.#first = isObject(first) ? first : {};
+    this.#identity = { id: this.id, created_at: Number(this.#first.created_at), background: true };
+    this.#frames = new RunFrames(this.#identity);
   }
 
   /** The run belongs to the gateway: that a client has gone does not end it. */
@@ -89,7 +98,8 @@ export class BackgroundRun implements ResponseSink {
   }
 
   get #isFull(): boolean {
-    return this.#bytes + this.#frames.partialBytes > this.#options.eventBytesMax;
+    const { partialBytes } = this.#frames;
+    return this.#bytes + partialBytes > this.#options.eventBytesMax || partialBytes > FRAME_BYTES_MAX;
   }
 
   #add(frames: NumberedFrames | null): void {
@@ -157,17 +167,12 @@ export class BackgroundRun implements ResponseSink {
   async fail(failure: RunFailure, position: StreamPosition | null): Promise<void> {
     const { requestId } = this.#options;
     const seen = position?.response() ?? {};
-    const known = seen.id === undefined || seen.id === '' ? this.#first() : { ...seen, id: this.id };
+    const known = seen.id === undefined || seen.id === '' ? this.#first : { ...seen, ...this.#identity };
     const status = failure === 'cancelled' ? 'cancelled' : 'failed';
     const error = failure === 'cancelled' ? null : errorOf(failure, requestId);
     const number = this.#frames.nextNumber;
     const frames = endingFrame(number, endedResponse(known, { status, error }));
     await this.#finish(status, { first: number, last: number, frames });
-  }
-
-  #first(): JsonObject {
-    const response = parseJson(this.response);
-    return isObject(response) ? response : {};
   }
 
   /** Once nothing is on its way to the store any more, for which its outcome is waited for whatever it is. */

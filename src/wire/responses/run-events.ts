@@ -8,6 +8,13 @@ import { FrameSplitter, joinedData, parsedData } from '../sse.ts';
 import { eventFrame } from '../translate/answer-writing.ts';
 import { ended } from './failure.ts';
 
+/** What every response in the events of a run says of itself, whatever its provider calls it. */
+export interface RunIdentity {
+  readonly id: string;
+  readonly created_at: number;
+  readonly background: true;
+}
+
 /** Frames that follow each other, from the number `first` to `last`. */
 export interface NumberedFrames {
   readonly first: number;
@@ -26,12 +33,12 @@ interface Edit {
 
 /** One per run: what its attempts write, whatever numbers and ids their providers have given. */
 export class RunFrames {
-  readonly #id: string;
+  readonly #identity: RunIdentity;
   readonly #splitter = new FrameSplitter();
   #last = -1;
 
-  constructor(id: string) {
-    this.#id = id;
+  constructor(identity: RunIdentity) {
+    this.#identity = identity;
   }
 
   get nextNumber(): number {
@@ -72,7 +79,7 @@ export class RunFrames {
     const response = top.members.find(({ name }) => name === 'response');
     const inner = response === undefined ? null : layoutAt(text, response.valueStart);
     if (inner !== null && inner.members.length > 0) {
-      edits.push(put(inner, 'id', JSON.stringify(this.#id)), put(inner, 'background', 'true'));
+      for (const [name, value] of Object.entries(this.#identity)) edits.push(put(inner, name, JSON.stringify(value)));
     }
     return spliced(bytes, start, end, edits);
   }
@@ -87,7 +94,7 @@ export class RunFrames {
     if (!isObject(event)) return null;
     const { sequence_number: given, response } = event;
     this.#last = typeof given === 'number' && this.#follows(given) ? given : this.#last + 1;
-    const named = isObject(response) ? { response: { ...response, id: this.#id, background: true } } : {};
+    const named = isObject(response) ? { response: { ...response, ...this.#identity } } : {};
     const written = { ...event, sequence_number: this.#last, ...named };
     return [Buffer.from(eventFrame(stringAt(event, 'type') ?? 'message', written))];
   }

@@ -25,6 +25,11 @@ export const ResponsesRequest = Type.Object({
   ),
   tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
+  background: Type.Optional(
+    Type.Boolean({
+      description: 'Answered at once, and made while nobody waits. Needs `store`, which is the default.',
+    }),
+  ),
 });
 
 export const ResponsesResponse = Type.Object({
