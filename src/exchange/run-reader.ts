@@ -18,7 +18,7 @@ const NOTHING = Buffer.alloc(0);
 
 const LOST = 'The gateway that made this response has stopped before it was complete. What it had produced is billed.';
 
-export function isOver({ status }: RunState): boolean {
+export function isOver({ status }: Pick<RunState, 'status'>): boolean {
   return status !== 'in_progress';
 }
 
@@ -27,8 +27,8 @@ export async function runResponse(gateway: Gateway, keyId: string, run: RunState
   if (run.status === 'in_progress') return firstResponse(run);
   if (run.status === 'lost') return lostResponse(gateway, keyId, run);
   const { ledger } = gateway;
-  const events = await ledger.readRun(keyId, run.id, run.lastEvent - 1, 1).catch(storeFailed);
-  return lastResponse(Buffer.concat(events.map(({ frames }) => frames))) ?? firstResponse(run);
+  const end = await ledger.readRun(keyId, run.id, run.lastEvent - 1, 1).catch(storeFailed);
+  return lastResponse(Buffer.concat(end?.events.map(({ frames }) => frames) ?? [])) ?? firstResponse(run);
 }
 
 function firstResponse({ response }: RunState): JsonObject {
@@ -42,8 +42,8 @@ async function lostResponse({ ledger }: Gateway, keyId: string, run: RunState): 
   let after = -1;
   while (after < run.lastEvent) {
     const page = await ledger.readRun(keyId, run.id, after, PAGE_BYTES).catch(storeFailed);
-    for (const { frames } of page) addDoneItems(items, Buffer.from(frames));
-    after = page.at(-1)?.last ?? run.lastEvent;
+    for (const { frames } of page?.events ?? []) addDoneItems(items, Buffer.from(frames));
+    after = page?.events.at(-1)?.last ?? run.lastEvent;
   }
   const output = [...items].sort(([a], [b]) => a - b).map(([, item]) => item);
   const error = { code: 'server_error', message: LOST, type: 'api_error', param: null };
@@ -62,6 +62,7 @@ export async function streamRun(
 ): Promise<void> {
   const { ledger, runs } = gateway;
   const { streams } = gateway.policy();
+  const keepAliveMs = streams.keepAliveMs === 0 ? Number.POSITIVE_INFINITY : streams.keepAliveMs;
   const pause = new Pause(performance.now() + streams.totalMs);
   response.onClose(() => pause.close());
   const unfollow = runs.follow(named, () => pause.wake());
@@ -71,32 +72,25 @@ export async function streamRun(
     response.writeHead('text/event-stream; charset=utf-8', true);
     let silentMs = 0;
     for (;;) {
-      const run = await ledger.findRun(keyId, { id });
-      if (run === null || pause.over) break;
-      const before = after;
-      while (after < run.lastEvent && !pause.over) {
-        const page = await ledger.readRun(keyId, id, after, PAGE_BYTES);
-        if (page.length === 0) break;
-        for (const { first, last, frames } of page) {
-          const bytes = Buffer.from(frames);
-          await write(response, first > after ? bytes : framesAfter(bytes, after), pause);
-          after = Math.max(after, last);
-        }
+      const page = await ledger.readRun(keyId, id, after, PAGE_BYTES);
+      if (page === null) break;
+      for (const { first, last, frames } of page.events) {
+        const bytes = Buffer.from(frames);
+        await write(response, first > after ? bytes : framesAfter(bytes, after), pause);
+        after = Math.max(after, last);
+        silentMs = 0;
       }
       if (pause.over) break;
-      if (isOver(run)) {
-        if (run.status === 'lost' && after <= run.lastEvent) {
-          await write(response, endingFrame(run.lastEvent + 1, await lostResponse(gateway, keyId, run)), pause);
-        }
+      if (after < page.lastEvent && page.events.length > 0) continue;
+      if (isOver(page)) {
+        if (page.status === 'lost' && after <= page.lastEvent) await writeLost(gateway, named, response, pause);
         break;
       }
       const own = runs.find(named) !== null;
       // Whoever reads a run of another gateway can go on reading there.
       if (!own && gateway.inFlight.draining) break;
-      if (after > before) silentMs = 0;
-      const waitedMs = await pause.wait(own ? POLL_OWN_MS : POLL_MS);
-      silentMs += waitedMs;
-      if (streams.keepAliveMs > 0 && silentMs >= streams.keepAliveMs) {
+      silentMs += await pause.wait(Math.min(own ? POLL_OWN_MS : POLL_MS, keepAliveMs));
+      if (silentMs >= keepAliveMs) {
         silentMs = 0;
         response.write(FORMATS.responses.keepAlive);
       }
@@ -109,6 +103,17 @@ export async function streamRun(
   } finally {
     unfollow();
   }
+}
+
+async function writeLost(
+  gateway: Gateway,
+  { keyId, id }: { readonly keyId: string; readonly id: string },
+  response: ResponseSink,
+  pause: Pause,
+): Promise<void> {
+  const run = await gateway.ledger.findRun(keyId, { id });
+  if (run === null) return;
+  await write(response, endingFrame(run.lastEvent + 1, await lostResponse(gateway, keyId, run)), pause);
 }
 
 async function write(response: ResponseSink, bytes: Buffer, pause: Pause): Promise<void> {

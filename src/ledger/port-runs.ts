@@ -46,6 +46,11 @@ export interface RunState {
   readonly response: string;
 }
 
+/** How far a run is, and some of its events. */
+export interface RunPage extends Pick<RunState, 'status' | 'lastEvent'> {
+  readonly events: readonly RunEvents[];
+}
+
 /** Which run of a key: by its own id, or by the claim that it was created with. */
 export type RunName = { readonly id: string } | { readonly claim: string };
 
@@ -55,7 +60,7 @@ export const RUN_OPERATIONS = {
   appendRuns: change<(runs: readonly RunProgress[]) => readonly ('running' | 'cancelled' | 'ended')[]>().takes('runs'),
   findRun: lookup<(keyId: string, name: RunName) => RunState | null>().takes('keyId', 'name'),
   /** The events after this one, in their order, and no more of them than `bytesMax` once there is one. */
-  readRun: lookup<(keyId: string, id: string, after: number, bytesMax: number) => readonly RunEvents[]>().takes(
+  readRun: lookup<(keyId: string, id: string, after: number, bytesMax: number) => RunPage | null>().takes(
     'keyId',
     'id',
     'after',

@@ -38,7 +38,7 @@ async function begin(ledger: OwnedLedger, keyId: string, run: NewRun, claim: str
 
 async function read(ledger: OwnedLedger, keyId: string, id: string, after = -1, bytesMax = 1_000_000) {
   const found = await ledger.readRun(keyId, id, after, bytesMax);
-  return found.map(({ first, last, frames }) => [first, last, Buffer.from(frames).toString()]);
+  return (found?.events ?? []).map(({ first, last, frames }) => [first, last, Buffer.from(frames).toString()]);
 }
 
 export function runContract(open: OpenBooks): void {

@@ -1,7 +1,7 @@
 /** Runs and their events, the same in both stores. What belongs to a hold is written together with it. */
 import { bytes, flag, integer, type Row, text } from '../../storage/columns.ts';
 import type { Pruned } from '../operations.ts';
-import type { NewRun, RunEnd, RunEvents, RunName, RunProgress, RunState, RunStatus } from '../port.ts';
+import type { NewRun, RunEnd, RunEvents, RunName, RunPage, RunProgress, RunState, RunStatus } from '../port.ts';
 import { query, queryOne, type Work } from './work.ts';
 
 /** Their events are large, so fewer of them are removed at a time than of other rows. */
@@ -98,7 +98,9 @@ export function* findRun(keyId: string, name: RunName, nowMs: number): Work<RunS
   return row === undefined ? null : stateFrom(row);
 }
 
-export function* readRun(keyId: string, id: string, after: number, bytesMax: number): Work<readonly RunEvents[]> {
+export function* readRun(keyId: string, id: string, after: number, bytesMax: number): Work<RunPage | null> {
+  const run = yield* queryOne('SELECT status, last_event FROM @runs WHERE key_id = $1 AND id = $2', keyId, id);
+  if (run === undefined) return null;
   const found: RunEvents[] = [];
   let size = 0;
   let behind = after;
@@ -116,7 +118,7 @@ export function* readRun(keyId: string, id: string, after: number, bytesMax: num
     behind = integer(row, 'last_event');
     size += frames.length;
   }
-  return found;
+  return { status: text(run, 'status') as RunStatus, lastEvent: integer(run, 'last_event'), events: found };
 }
 
 export function* cancelRun(keyId: string, id: string, nowMs: number): Work<RunState | null> {
