@@ -38,6 +38,7 @@ interface RunOptions {
 }
 
 export class BackgroundRun implements ResponseSink {
+  /** Once there is something of an answer: until then another provider may be asked. */
   headersSent = false;
   readonly closed = false;
   readonly keyId: string;
@@ -86,13 +87,15 @@ export class BackgroundRun implements ResponseSink {
     this.#stop(reason);
   }
 
-  writeHead(): void {
-    this.headersSent = true;
-  }
+  /** Its client was answered when it began. */
+  writeHead(): void {}
 
   write(bytes: Buffer): boolean {
     if (this.#ended || this.#isFull) return true;
-    this.#add(this.#frames.push(bytes));
+    const frames = this.#frames.push(bytes);
+    // A sign of life is for clients that wait.
+    this.headersSent ||= frames !== null || this.#frames.partialBytes > 0;
+    this.#add(frames);
     if (this.#isFull) this.#stop('run_size');
     return this.#pendingBytes < PENDING_BYTES_MAX;
   }

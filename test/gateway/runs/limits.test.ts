@@ -7,6 +7,7 @@ import type { Response as Answer } from 'openai/resources/responses/responses';
 import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { errorReply, usage } from '../../support/requests.ts';
 import { ASKED, eventually, runScene, sdk, spoken, stopPostgres } from '../../support/run-scene.ts';
+import { scriptedGateway } from '../../support/scripted-gateway.ts';
 import { call, startedGateway } from '../../support/started-gateway.ts';
 import { INPUT_TOKENS, OUTPUT_TOKENS } from '../../support/upstreams/spoken.ts';
 
@@ -311,4 +312,40 @@ describe('races', () => {
       }
     });
   }
+});
+
+test('[R31] [R76] a run goes to the next provider where the first one fails before its first event, however long that was silent', async () => {
+  await using scripted = await scriptedGateway({
+    servers: 2,
+    routing: { max_attempts: 2 },
+    streams: { headers_wait: 0.05, keep_alive: 0.05 },
+  });
+  const key = await scripted.gateway.creditKey();
+  const { id } = await sdk(key).responses.create(ASKED);
+  const first = await scripted.first.next();
+  first.streamHead();
+  // Long enough for signs of life, which a client that waits would have got.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  first.reset();
+  (await scripted.second.next()).stream([...opening, text('Hi'), ...closing]);
+  assert.equal((await ended(sdk(key), id)).status, 'completed');
+  assert.equal((await usage(key)).credits.used, COST);
+});
+
+test('[R76] an operator who stops a run ends it as at a limit', async () => {
+  await using scene = await runScene();
+  const key = await scene.gateway.creditKey();
+  const { id } = await sdk(key).responses.create(ASKED);
+  const provider = await scene.upstream.next();
+  provider.streamHead();
+  for (const frame of [...opening, text('produced ')]) provider.chunk(frame);
+  for await (const event of await sdk(key).responses.retrieve(id, { stream: true })) {
+    if (event.type === 'response.output_text.delta') break;
+  }
+  const [running] = await scene.gateway.admin.runningRequests();
+  await scene.gateway.admin.call('stopRequest', { id: running?.id ?? '' });
+  await failedBy(sdk(key), id, /operator/);
+  const { credits, requests } = await usage(key);
+  assert.ok(credits.used > 0);
+  assert.deepEqual([credits.reserved, requests.total], [0, 1]);
 });
