@@ -37,7 +37,8 @@ export const ResponsesResponse = Type.Object({
   object: Type.String(),
   model: Type.Optional(Type.String()),
   output: Type.Optional(Type.Array(AnyObject)),
-  usage: Type.Optional(AnyObject),
+  // Null before the end of a response that is made in the background.
+  usage: Type.Optional(Type.Union([AnyObject, Type.Null()])),
 });
 
 const InputFields = {
