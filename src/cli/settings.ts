@@ -3,6 +3,7 @@
  * A new setting is a row here, and a line where it is shown.
  */
 import type { KeyView } from '../admin/keys/schema.ts';
+import { RUNS_LIMIT } from '../core/key.ts';
 
 interface Setting {
   readonly flag: string;
@@ -17,6 +18,7 @@ const LIMITS: readonly Setting[] = [
   { flag: 'rpm', value: 'N|none', field: 'rpm_limit' },
   { flag: 'tpm', value: 'TOKENS|none', field: 'tpm_limit' },
   { flag: 'parallel', value: 'N|none', field: 'parallel_limit' },
+  { flag: 'runs', value: 'N|none', field: 'runs_limit' },
   { flag: 'max-output', value: 'TOKENS|none', field: 'output_limit' },
   { flag: 'models', value: 'ID,PATTERN|all', field: 'models', read: listUnless('all') },
   { flag: 'addresses', value: 'CIDR,CIDR|any', field: 'addresses', read: listUnless('any') },
@@ -66,13 +68,15 @@ export function settingRows(key: KeyView): readonly (readonly [name: string, val
   ];
 }
 
-type LimitView = Pick<KeyView, 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'output_limit'>;
+type LimitView = Pick<KeyView, 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'runs_limit' | 'output_limit'>;
 
-export function limitsText({ rpm_limit, tpm_limit, parallel_limit, output_limit }: LimitView): string {
+/** Every key has a limit on runs: the usual one is not worth a word. */
+export function limitsText({ rpm_limit, tpm_limit, parallel_limit, runs_limit, output_limit }: LimitView): string {
   const limits = [
     rpm_limit === null ? '' : `${rpm_limit} requests per minute`,
     tpm_limit === null ? '' : `${tpm_limit} tokens per minute`,
     parallel_limit === null ? '' : `${parallel_limit} at a time`,
+    runs_limit === null || runs_limit === RUNS_LIMIT ? '' : `${runs_limit} in the background`,
     output_limit === null ? '' : `${output_limit} tokens of output`,
   ].filter((text) => text !== '');
   return limits.length === 0 ? 'none' : limits.join(', ');

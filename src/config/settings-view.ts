@@ -15,6 +15,7 @@ const POLICY: Shown<Policy> = {
   elasticKeys: asIs,
   routing: asIs,
   responses: asIs,
+  runs: asIs,
   requestLog: asIs,
   statements: ({ creditPriceNanos, ...texts }) => ({ ...texts, creditPrice: Number(creditPriceNanos) / 1e9 }),
   accessLog: asIs,

@@ -29,11 +29,15 @@ export const STOPPED_ADVICE: Readonly<Record<StopReason, string>> = {
   client_gone:
     'Nothing, if the client meant to disconnect. Otherwise look at its time-out. What the provider had accepted by then is charged.',
   deadline:
-    'The request reached its time limit: `streams.total` for a stream, otherwise `timeouts.total` of the provider. Stream long answers, or ask for less output. What the provider had accepted by then is charged.',
+    'The request reached its time limit: `streams.total` for a stream, `runs.total` in the background, otherwise `timeouts.total` of the provider. Stream long answers, or ask for less output. What the provider had accepted by then is charged.',
   drain:
     'The gateway was shutting down. Send the request again if you need the whole answer. What the provider had accepted by then is charged.',
   operator:
     'An operator of the gateway has stopped this request. Ask them before you send it again. What the provider had accepted by then is charged.',
+  cancelled:
+    'Nothing: the background response was cancelled by its key, or its gateway was found dead by another one. What the provider had accepted by then is charged.',
+  run_size:
+    'The events of the background response have reached `runs.event_bytes`. Ask for less output, or raise the limit. What the provider had accepted by then is charged.',
 };
 
 /** Of a failure after the status had been sent. */
@@ -55,7 +59,7 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   key_disabled:
     "One of five: the operator disabled the key, or suspended its account; the key is used on the other mode's origin, and the message names the base URL to use; the request comes from an address that the key or its account does not allow; or the model is outside the key's provider scope, its list of models or that of its account. `GET /v1/models` with the key shows what it may use.",
   rate_limit_exceeded:
-    'A limit of the key, or of its account, is reached, and the message says which: requests per minute, tokens per minute, or parallel requests. `Retry-After` is the exact wait, and 1 for parallel requests, whose end is not known. An earlier retry is refused too, but does not make the wait longer: refused requests do not count towards a limit. Input that alone exceeds the tokens per minute is never admitted: send less.',
+    'A limit of the key, or of its account, is reached, and the message says which: requests per minute, tokens per minute, parallel requests, or background responses at a time. `Retry-After` is the exact wait, and 1 for the last two, whose end is not known. An earlier retry is refused too, but does not make the wait longer: refused requests do not count towards a limit. Input that alone exceeds the tokens per minute is never admitted: send less.',
   balance_temporarily_reserved:
     'The balance and the limits of the key and of its account are sufficient, but requests in flight hold too much of them. Wait for these to end, then retry once. If this happens often, stream, ask for less output (`max_tokens`), or give the key more balance. Holds explains what a request holds and how several agents share a balance.',
   limit_reached:

@@ -95,7 +95,7 @@ export const ENDPOINTS = {
     projection: {},
   },
   compact: { ...GENERATION, name: 'compact', path: '/v1/responses/compact', format: 'responses' },
-  get_response: { ...STORED_RESPONSE, name: 'get_response' },
+  get_response: { ...STORED_RESPONSE, name: 'get_response', statuses: COUNT_STATUSES },
   delete_response: { ...STORED_RESPONSE, name: 'delete_response', method: 'DELETE' },
   cancel_response: {
     ...STORED_RESPONSE,

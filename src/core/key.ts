@@ -36,8 +36,16 @@ export interface KeyRecord extends RateLimits, Restrictions {
   readonly prefix: string;
 }
 
+/** Responses in the background that a key may have at a time, where nobody says otherwise. */
+export const RUNS_LIMIT = 16;
+
 /** What a new key has unless its maker says otherwise. */
-export const NEW_KEY = { accountId: null, cap: null, captureDays: null } as const satisfies Partial<KeyRecord>;
+export const NEW_KEY = {
+  accountId: null,
+  cap: null,
+  captureDays: null,
+  runsLimit: RUNS_LIMIT,
+} as const satisfies Partial<KeyRecord>;
 
 export function keyStatus(key: Pick<KeyRecord, 'status' | 'expiresAtMs'>, nowMs: number): KeyStatus {
   if (key.status === 'active' && key.expiresAtMs !== null && key.expiresAtMs <= nowMs) return 'expired';

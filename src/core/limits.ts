@@ -8,6 +8,8 @@ export interface RateLimits {
   readonly tpmLimit: number | null;
   /** Requests at a time: as many holds may be live. */
   readonly parallelLimit: number | null;
+  /** Responses in the background at a time. */
+  readonly runsLimit: number | null;
 }
 
 /** Decided from the request alone. */
@@ -30,6 +32,7 @@ const RATE_LIMIT_NAMES = {
   rpmLimit: 'requests per minute',
   tpmLimit: 'tokens per minute',
   parallelLimit: 'parallel requests',
+  runsLimit: 'background responses at a time',
 } as const satisfies Record<keyof RateLimits, string>;
 
 /** Why these cannot be limits; null when they can. */

@@ -137,6 +137,26 @@ export const RESPONSES = section(
 );
 export type ResponseStorage = Values<typeof RESPONSES>;
 
+export const RUNS = section(
+  {
+    total: seconds('totalMs', 'From acceptance to the end of a response that is made in the background.', 3_600, {
+      maximum: 86_400,
+    }),
+    event_bytes: bytes('eventBytes', 'The most that the stored events of one such response may have.', 64 * MIB, {
+      minimum: 64 * 1024,
+      maximum: GIB,
+    }),
+    key_bytes: bytes(
+      'keyBytes',
+      'The most that the events of all such responses of a key may have that have ended; the oldest leave first.',
+      256 * MIB,
+      { minimum: 64 * 1024, maximum: 64 * GIB },
+    ),
+  },
+  { description: 'Responses that are made in the background (`background: true`).' },
+);
+export type RunSettings = Values<typeof RUNS>;
+
 export const REQUEST_LOG = section(
   {
     enabled: flag('enabled', 'Whether requests are logged.', true),
@@ -285,6 +305,7 @@ export interface Policy extends Values<typeof SINGLE>, Values<typeof AUDIT> {
   readonly streams: StreamSettings;
   readonly routing: Routing;
   readonly responses: ResponseStorage;
+  readonly runs: RunSettings;
   readonly requestLog: RequestLogPolicy;
   readonly statements: StatementPolicy;
   /** Null: nothing is watched. */

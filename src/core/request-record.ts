@@ -31,7 +31,7 @@ export const NO_OBSERVER: RequestObserver = { started() {}, finished() {} };
 export type IdempotencyOutcome = 'none' | 'fresh' | 'replay' | 'conflict' | 'in_flight';
 
 /** Who ended an exchange before its answer was complete, where that was not the provider. */
-export type StopReason = 'client_gone' | 'deadline' | 'drain' | 'operator';
+export type StopReason = 'client_gone' | 'deadline' | 'drain' | 'operator' | 'cancelled' | 'run_size';
 
 /**
  * Why a target was not asked in its turn. `cooling`: it rests after a failure, so it comes after the others. `no_credential`:

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../core/conditions.ts';
 import type { Log } from '../core/log.ts';
-import type { Ledger, SettleOutcome, SettleRequest } from '../ledger/port.ts';
+import type { Ledger, RunEnd, SettleOutcome, SettleRequest } from '../ledger/port.ts';
 
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
@@ -122,10 +122,13 @@ export class Admission {
     return this.#persist('settle', () => (request ? charge() : this.#raise(owed, NOTHING).then(charge)));
   }
 
-  /** The same as `settle`, without a charge. */
-  async void(): Promise<void> {
+  /** The same as `settle`, without a charge. `run`: the end of the run whose hold it is, which must not outlive it. */
+  async void(run: RunEnd | null = null): Promise<void> {
     this.#end();
-    await this.#persist('void', () => this.#ledger.void(this.holdId, this.keyId));
+    await this.#persist('void', async () => {
+      if (run !== null) await this.#ledger.endRun(this.keyId, run);
+      return this.#ledger.void(this.holdId, this.keyId);
+    });
   }
 
   /** Nobody waits for the commit any longer. */

@@ -2,7 +2,9 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import type { KeyRecord, Mode } from '../core/key.ts';
+import type { RateLimits } from '../core/limits.ts';
 import { creditsFromNanos } from '../core/money.ts';
+import type { Policy } from '../core/policy.ts';
 import type { IdempotencyOutcome } from '../core/request-record.ts';
 import { HOUR_MS } from '../core/time.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
@@ -12,16 +14,18 @@ import {
   BUDGET_REST_MAX,
   type ConflictReason,
   type HoldRequest,
+  type NewRun,
   NO_PERIOD_RETRY_MS,
   type StoredReply,
   type Unit,
 } from '../ledger/port.ts';
 import { Admission } from './admission.ts';
 import { keyRefused, requireAddress } from './authenticate.ts';
+import { newRun } from './background.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { Plan } from './plan.ts';
 import { couldAffordWithExactCount, holdAmounts, holdTokens } from './price.ts';
-import type { Caller, ClientRequest, GenerationRequest, RequestHeaders } from './request.ts';
+import type { Caller, ClientRequest, GenerationRequest, RequestHeaders, RunRequest } from './request.ts';
 
 /** A hold outlives its exchange by this, so that only a dead or lost process leaves one to expire. */
 const HOLD_MARGIN_MS = 10 * 60_000;
@@ -38,6 +42,7 @@ const IDEMPOTENCY_KEY_CHARACTERS_MAX = 255;
 interface AdmissionInput {
   readonly request: GenerationRequest;
   readonly caller: Caller;
+  readonly policy: Policy;
   /** The plan for this key, by an exact count of the text where one was made; or why it is refused. */
   plan(key: KeyRecord, exact: ExactCount | null): Plan | GatewayError;
 }
@@ -50,8 +55,12 @@ export type Admitted =
       readonly caller: Caller;
       /** Whether all is held that was asked for. */
       readonly whole: boolean;
+      /** The run that has begun; null where the client waits for the answer. */
+      readonly run: NewRun | null;
     }
-  | { readonly kind: 'replay'; readonly reply: StoredReply };
+  | { readonly kind: 'replay'; readonly reply: StoredReply }
+  /** A run has this claim already. `refusal`: where it is not kept any more. */
+  | { readonly kind: 'repeated'; readonly claim: string; readonly run: RunRequest; readonly refusal: GatewayError };
 
 /** The knowledge about the request so far; each round of `admit` adds to it. */
 interface Progress {
@@ -97,7 +106,11 @@ function decide(input: AdmissionInput, { caller, counted, exact }: Progress): De
   if (plan instanceof GatewayError) return plan;
   if (plan.input.mayExceedWindow) return counted ? countLate() : { plan, hold: null };
   const problem = idempotencyKeyProblem(input.request.headers);
-  return problem ?? { plan, hold: holdRequest(input.request.requestId, caller.key, plan, counted) };
+  if (problem !== null) return problem;
+  const { requestId } = input.request;
+  const hold = holdRequest(requestId, caller.key, plan, counted);
+  if (plan.request.run === undefined) return { plan, hold };
+  return { plan, hold: { ...hold, run: newRun(requestId, plan, input.policy) } };
 }
 
 function admitRequest(
@@ -138,6 +151,8 @@ function admittedBy(
 ): Admitted {
   const { record } = request;
   record.idempotency = idempotencyOf(outcome, request.headers);
+  const repeated = repeatedRun(request, caller, decision, outcome);
+  if (repeated !== null) return repeated;
   if (outcome.kind === 'replay') return { kind: 'replay', reply: outcome.reply };
   if (outcome.kind !== 'admitted') throw refusalOf(outcome, caller.key);
   if (decision instanceof GatewayError) throw decision;
@@ -160,7 +175,23 @@ function admittedBy(
     plan: decision.plan,
     caller,
     whole: outcome.held === hold?.amount && (heldTokens === null || heldTokens === hold.tokens),
+    run: hold?.run ?? null,
   };
+}
+
+/** A repeat is answered with the run, whatever has become of it, unless it asks for something else. */
+function repeatedRun(
+  { headers }: GenerationRequest,
+  { key }: Caller,
+  decision: Decision | GatewayError,
+  outcome: Exclude<AdmitOutcome, { kind: 'key_changed' }>,
+): (Admitted & { kind: 'repeated' }) | null {
+  const run = decision instanceof GatewayError ? undefined : decision.plan.request.run;
+  const claim = headers.get('idempotency-key');
+  if (run === undefined || claim === null) return null;
+  if (outcome.kind !== 'in_flight' && outcome.kind !== 'conflict') return null;
+  if (outcome.kind === 'conflict' && outcome.reason === 'other_request') return null;
+  return { kind: 'repeated', claim, run, refusal: refusalOf(outcome, key) };
 }
 
 function idempotencyOf({ kind }: AdmitOutcome, headers: RequestHeaders): IdempotencyOutcome {
@@ -259,6 +290,7 @@ function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
       });
     case 'tokens_limited':
     case 'parallel_limited':
+    case 'runs_limited':
       return loadRefused(outcome, key);
     case 'in_flight':
       return new GatewayError('idempotency_in_flight');
@@ -279,11 +311,20 @@ function refusalOf(outcome: Refusal, key: KeyRecord): GatewayError {
   }
 }
 
-function loadRefused(outcome: Refusal & { kind: 'tokens_limited' | 'parallel_limited' }, key: KeyRecord): GatewayError {
+type LoadRefusal = Refusal & { kind: 'tokens_limited' | 'parallel_limited' | 'runs_limited' };
+
+/** What each limits, and where a key has it. */
+const LOAD_LIMITS = {
+  tokens_limited: ['tokens per minute', 'tpmLimit'],
+  parallel_limited: ['parallel requests', 'parallelLimit'],
+  runs_limited: ['background responses at a time', 'runsLimit'],
+} as const satisfies Record<LoadRefusal['kind'], readonly [string, keyof RateLimits]>;
+
+function loadRefused(outcome: LoadRefusal, key: KeyRecord): GatewayError {
   const { kind, account, retryAfterMs, tooLarge } = outcome;
   const retryAfterS = seconds(retryAfterMs);
-  const what = kind === 'tokens_limited' ? 'tokens per minute' : 'parallel requests';
-  const limit = kind === 'tokens_limited' ? key.tpmLimit : key.parallelLimit;
+  const [what, field] = LOAD_LIMITS[kind];
+  const limit = key[field];
   const whose = account ? "the limit of this key's account on" : `this key's limit of ${limit}`;
   const message = tooLarge
     ? `The input alone is more than ${whose} ${what}: waiting does not help. Send less.`

@@ -21,6 +21,7 @@ import type { Meter, Seen } from '../wire/lane.ts';
 import type { Admission } from './admission.ts';
 import type { Admitted } from './admit.ts';
 import type { Attempt } from './attempt.ts';
+import { BackgroundRun } from './background-run.ts';
 import { carriedOutput, ElasticHold } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
 import type { InFlightExchange } from './in-flight.ts';
@@ -46,6 +47,8 @@ export class Exchange implements InFlightExchange {
   readonly request: GenerationRequest;
   readonly plan: Plan;
   readonly response: ResponseSink;
+  /** Null where a client waits for the answer. */
+  readonly run: BackgroundRun | null;
   readonly recorder: ReplyRecorder | null;
   /** The configuration at the time of the admission: a reload changes nothing for the request. */
   readonly catalog: Catalog;
@@ -88,8 +91,10 @@ export class Exchange implements InFlightExchange {
     this.catalog = config.catalog;
     this.policy = config.policy;
     this.plan = admitted.plan;
+    this.run = response instanceof BackgroundRun ? response : null;
+    // A repeat of a run is answered with what is stored of it.
     this.recorder =
-      request.headers.get('idempotency-key') === null
+      this.run !== null || request.headers.get('idempotency-key') === null
         ? null
         : new ReplyRecorder(gateway.replyBudget, this.policy.limits);
     // A hold of all that was asked for carries all of the output, unless it is elastic.
@@ -103,6 +108,7 @@ export class Exchange implements InFlightExchange {
     this.elastic = grows ? this.#elasticHold(carried) : null;
     this.outputLimit = grows ? this.plan.outputLimit : carried;
     response.onClose(() => this.#stop('client_gone'));
+    this.run?.onStop((reason) => this.#stop(reason));
   }
 
   #elasticHold(carriedTokens: number): ElasticHold {
@@ -221,7 +227,8 @@ export class Exchange implements InFlightExchange {
 
   /** The last bytes of a complete answer, and what is to be stored of it. `counted`: what a whole answer shows as usage. */
   finish(last: Buffer, counted: TokenCounts | null): FinishedAnswer {
-    const bytes = counted === null || this.info.stream ? last : this.#withUsage(last, counted);
+    const said = counted === null || this.info.stream ? last : this.#withUsage(last, counted);
+    const bytes = this.run?.named(said) ?? said;
     const { state } = this.plan.request;
     if (state === undefined) return { bytes, kept: null };
     return finishAnswer(state, { bytes, streamed: this.info.stream, provider: this.#provider }, this.policy.responses);
@@ -271,6 +278,7 @@ export class Exchange implements InFlightExchange {
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
         flag: charge.flag,
         kept,
+        run: this.run?.ending ?? null,
       };
     };
     const owed = {
@@ -313,7 +321,7 @@ export class Exchange implements InFlightExchange {
   void(): Promise<void> {
     this.record.settlement = 'void';
     this.#boundCommit();
-    return this.#admission.void();
+    return this.#admission.void(this.run?.ending ?? null);
   }
 
   /** After the last byte, or after whatever went wrong: nothing of the exchange stays behind. */

@@ -10,6 +10,8 @@ export interface Expander {
   /** Throws `GatewayError('invalid_request')` that names what cannot be expanded. */
   expand(request: ParsedBody): Promise<ExpandedRequest>;
   readonly seal: Compaction['seal'];
+  /** Whether responses are kept here, unless a request says otherwise. */
+  readonly stores: boolean;
 }
 
 export function expander({ ledger, seals }: Gateway, keyId: string, policy: Policy): Expander {
@@ -21,5 +23,6 @@ export function expander({ ledger, seals }: Gateway, keyId: string, policy: Poli
       return request === expanded.request ? expanded : { ...expanded, request };
     },
     seal: (summary) => own.seal(summary),
+    stores: policy.responses.store,
   };
 }

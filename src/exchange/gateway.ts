@@ -12,6 +12,7 @@ import type { RoutingState } from '../routing/state.ts';
 import type { InFlight } from './in-flight.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { ReplyBudget } from './reply-recorder.ts';
+import type { RunJournal } from './run-journal.ts';
 import type { Seals } from './seals.ts';
 
 export interface Gateway {
@@ -24,6 +25,7 @@ export interface Gateway {
   readonly inFlight: InFlight;
   readonly counter: ExactCounter;
   readonly replyBudget: ReplyBudget;
+  readonly runs: RunJournal;
   readonly log: Log;
   readonly observer: RequestObserver;
   /** Both can change between two exchanges; an exchange reads each once and keeps what it read. */

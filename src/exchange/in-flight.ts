@@ -21,6 +21,7 @@ export class InFlight {
   readonly #ledger: Pick<Ledger, 'mark'>;
   readonly #live = new DeadlineTimer<InFlightExchange>();
   #requests = 0;
+  #draining = false;
   #stopping = false;
   #timer: NodeJS.Timeout | null = null;
   #whenEmpty: (() => void) | null = null;
@@ -35,6 +36,11 @@ export class InFlight {
 
   running(): RunningRequest[] {
     return [...this.#live.values()].map((exchange) => exchange.running());
+  }
+
+  /** Whether this process is about to end. */
+  get draining(): boolean {
+    return this.#draining;
   }
 
   /** Ends one request, which is charged for what was produced; false where it does not run here. */
@@ -78,6 +84,7 @@ export class InFlight {
    * `settleWaitMs` at most: what the store has not taken by then is recovered.
    */
   async drain(deadlineMs: number, settleWaitMs: number): Promise<void> {
+    this.#draining = true;
     const timers: NodeJS.Timeout[] = [];
     await new Promise<void>((resolve) => {
       this.#whenEmpty = resolve;

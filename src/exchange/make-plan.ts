@@ -130,7 +130,7 @@ export function makePlan(
     hides: growth.hides,
     speed: growth.speed,
     firstOutputTokens: elastic ? growth.firstOutputTokens : Number.MAX_SAFE_INTEGER,
-    totalMs: totalMs(catalog, policy, reachable, info),
+    totalMs: request.run ? policy.runs.totalMs : totalMs(catalog, policy, reachable, info),
   };
   return plan;
 }

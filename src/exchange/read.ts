@@ -13,6 +13,7 @@ import { omitNulls } from '../wire/json/omit-nulls.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import { validateCountRequest } from '../wire/messages/validate-request.ts';
 import { compactionOf, summaryRequest } from '../wire/responses/compaction.ts';
+import { runRequest, withoutBackground } from './background.ts';
 import type { Expander } from './expand-request.ts';
 import { withDefaults } from './model-defaults.ts';
 import type { GenerationRequest, ReadRequest, ValidRequest } from './request.ts';
@@ -38,7 +39,9 @@ export async function readRequest(
     const parsed = omitNulls(parseBody(received, jsonValues), format.optionalFields);
     if (onlyCounts(endpoint)) return await readCounted(parsed, format, context, expander);
     if (endpoint === 'compact') return await readCompaction(parsed, format, context, { expander, models });
-    const said = models === null ? parsed : withDefaults(parsed, name, models);
+    const asked = models === null ? parsed : withDefaults(parsed, name, models);
+    const run = name === 'responses' && expander !== undefined ? runRequest(asked.body, expander.stores) : null;
+    const said = run === null ? asked : withoutBackground(asked);
     if (name !== 'responses' || expander === undefined) {
       const info = format.validateRequest(said.body, said.bytes, context);
       return { ...said, info, costFields: readCostFields(said, header) };
@@ -47,9 +50,10 @@ export async function readRequest(
     const info = format.validateRequest(said.body, said.bytes, { ...context, references: true });
     const costFields = readCostFields(said, header);
     const { request: whole, state } = await expander.expand(said);
-    if (whole === said) return { ...said, info, costFields, state };
+    const made = { costFields, state, ...(run === null ? {} : { run }) };
+    if (whole === said) return { ...said, info, ...made };
     const expanded = omitNulls(whole, format.optionalFields);
-    return { ...expanded, info: format.validateRequest(expanded.body, expanded.bytes, context), costFields, state };
+    return { ...expanded, info: format.validateRequest(expanded.body, expanded.bytes, context), ...made };
   } catch (error) {
     if (error instanceof GatewayError && error.condition !== 'service_unavailable') return error;
     throw error;

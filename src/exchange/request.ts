@@ -58,6 +58,12 @@ export interface Caller {
   readonly digest: string;
 }
 
+/** A response that is made in the background: what its client asked for beside it. */
+export interface RunRequest {
+  /** Whether the answer to the request is the stream of the run's events. */
+  readonly streamed: boolean;
+}
+
 /** A body that its format's schema and rules have accepted, and what admission and lanes need to know of it. */
 export interface ValidRequest extends ParsedBody {
   readonly info: RequestInfo;
@@ -66,6 +72,8 @@ export interface ValidRequest extends ParsedBody {
   readonly state?: RequestState | undefined;
   /** The answer is the summary of a conversation, to be handed out as a compaction. */
   readonly compaction?: Compaction | undefined;
+  /** The answer is made in the background. */
+  readonly run?: RunRequest | undefined;
 }
 
 /** The result of reading a body: a refusal is kept until the request has been counted against the rate limit. */

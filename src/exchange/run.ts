@@ -9,6 +9,7 @@
 import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
 import type { KeyRecord } from '../core/key.ts';
+import type { StopReason } from '../core/request-record.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { StreamPosition } from '../wire/lane.ts';
@@ -16,6 +17,8 @@ import { admit } from './admit.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt-end.ts';
 import { newAttempt, targetSequence } from './attempt-setup.ts';
 import { authenticate } from './authenticate.ts';
+import type { RunFailure } from './background-run.ts';
+import { answerRepeated, beginRun, stoppedRun } from './begin-run.ts';
 import { refusedContext } from './context-exceeded.ts';
 import { Exchange } from './exchange.ts';
 import { expander } from './expand-request.ts';
@@ -38,12 +41,14 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
   noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);
-  const admitted = await admit(gateway, { request, caller, plan });
+  const admitted = await admit(gateway, { request, caller, policy: config.policy, plan });
   if (admitted.kind === 'replay') {
     response.replay(admitted.reply);
     return;
   }
-  const exchange = new Exchange(gateway, config, request, admitted, response);
+  if (admitted.kind === 'repeated') return answerRepeated(gateway, caller.key.id, admitted, response);
+  const background = beginRun(gateway, request, admitted, response);
+  const exchange = new Exchange(gateway, config, request, admitted, background?.run ?? response);
   const node = gateway.inFlight.add(exchange, exchange.leftMs());
   try {
     const end = await runAttempts(gateway, exchange);
@@ -51,11 +56,15 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
     else await settleIncomplete(exchange, end);
   } finally {
     // Until the end of its hold is durable, a drain waits for it.
-    exchange.whenOver(() => gateway.inFlight.remove(node));
+    exchange.whenOver(() => {
+      gateway.inFlight.remove(node);
+      if (exchange.run) gateway.runs.end(exchange.run);
+    });
     exchange.release();
     // Only a fault of this program ends an exchange without an end of its hold; the customer does not pay for it.
-    if (!exchange.ended) await exchange.void();
+    if (!exchange.ended) await giveUp(exchange);
     exchange.noteEnd();
+    await background?.answered;
   }
 }
 
@@ -81,6 +90,8 @@ async function settleComplete(exchange: Exchange, end: Complete): Promise<void> 
   const counted = end.meter.reportedFinal ? null : await exchange.countUnreported(end.meter);
   const { bytes: terminal, kept } = exchange.finish(end.terminal(counted), counted);
   exchange.recorder?.add(terminal);
+  // The end of a run is stored together with its charge.
+  await exchange.run?.complete(terminal);
   try {
     exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType, kept));
   } catch (error) {
@@ -95,32 +106,39 @@ async function settleComplete(exchange: Exchange, end: Complete): Promise<void> 
 
 /** A call did not complete: SETTLE or void, then the last byte. */
 async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Complete>): Promise<void> {
-  switch (end.kind) {
-    case 'stopped': {
-      exchange.record.stopped = end.reason;
-      // Charged from the moment the provider accepted, without a usage record, whoever stopped it.
-      await ignoreStoreFailure(end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void());
-      if (end.reason === 'client_gone') return;
-      return fail(exchange, STOPPED[end.reason], end.position);
-    }
-    case 'failed': {
-      await ignoreStoreFailure(end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void());
-      const message =
-        end.condition === 'context_length_exceeded'
-          ? refusedContext(exchange.request.endpoint, exchange.plan, end.message)
-          : end.message;
-      return fail(
-        exchange,
-        new GatewayError(end.condition, {
-          message,
-          kept: end.kept,
-          retryAfterS: end.retryAfterS ?? undefined,
-          billed: end.meter !== null,
-        }),
-        end.position,
-      );
-    }
-  }
+  const { run } = exchange;
+  const owed = end.kind === 'stopped' ? end.accepted : end.meter !== null;
+  const failure = end.kind === 'stopped' ? stoppedBy(exchange, end.reason) : failedBy(exchange, end);
+  if (end.kind === 'stopped') exchange.record.stopped = end.reason;
+  await run?.fail(failure, end.position);
+  // Charged from the moment the provider accepted, whoever stopped it; without a usage record where a client waited for it.
+  const outcome = end.kind === 'stopped' && run === null ? 'cancelled' : 'broken';
+  await ignoreStoreFailure(owed ? exchange.settle(end.meter, outcome, null) : exchange.void());
+  if (failure !== 'cancelled') return fail(exchange, failure, end.position);
+}
+
+/** Nobody is told where it was the client who ended it. */
+function stoppedBy({ run, policy }: Exchange, reason: StopReason): RunFailure {
+  if (reason === 'client_gone' || reason === 'cancelled') return 'cancelled';
+  return run === null && reason !== 'run_size' ? STOPPED[reason] : stoppedRun(reason, policy.runs);
+}
+
+function failedBy(exchange: Exchange, end: AttemptFailure): GatewayError {
+  const message =
+    end.condition === 'context_length_exceeded'
+      ? refusedContext(exchange.request.endpoint, exchange.plan, end.message)
+      : end.message;
+  return new GatewayError(end.condition, {
+    message,
+    kept: end.kept,
+    retryAfterS: end.retryAfterS ?? undefined,
+    billed: end.meter !== null,
+  });
+}
+
+async function giveUp(exchange: Exchange): Promise<void> {
+  await exchange.run?.fail(new GatewayError('internal_error'), null);
+  await exchange.void();
 }
 
 /** The commit is waited for, but the answer about a call that did not complete does not depend on it. */
@@ -134,11 +152,12 @@ async function ignoreStoreFailure(commit: Promise<unknown>): Promise<void> {
 
 /** A real status while none has been sent, in-band after that. */
 function fail(exchange: Exchange, error: unknown, position: StreamPosition | null): void {
-  const { response, request } = exchange;
-  if (!response.headersSent) throw error;
+  const { response, request, run } = exchange;
+  if (!response.headersSent && run === null) throw error;
   // In-band there is no status that the operation's list could lack: the time limit goes by its own name.
-  const failure = failureOf(error === STOPPED.deadline ? null : request.endpoint, error);
+  const failure = failureOf(run !== null || error === STOPPED.deadline ? null : request.endpoint, error);
   exchange.record.failed(failure);
+  if (run !== null) return;
   const frames = FORMATS[request.endpoint.format].failureFrames({
     ...failure,
     requestId: request.requestId,

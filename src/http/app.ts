@@ -115,7 +115,10 @@ function routesOf(options: AppOptions): Routes {
     route(ENDPOINTS.responses, run);
     route(ENDPOINTS.compact, run);
     route(ENDPOINTS.input_tokens, answeredAsJson(countTokens));
-    route(ENDPOINTS.get_response, answeredAsJson(getResponse));
+    route(ENDPOINTS.get_response, async (gateway, request, reply) => {
+      const answer = await getResponse(gateway, request, reply);
+      if (answer !== null) reply.json(answer.body);
+    });
     route(ENDPOINTS.delete_response, answeredAsJson(deleteResponse));
     route(ENDPOINTS.cancel_response, answeredAsJson(cancelResponse));
     route(ENDPOINTS.input_items, answeredAsJson(listInputItems));

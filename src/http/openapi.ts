@@ -50,7 +50,13 @@ const OPERATIONS: Readonly<Record<EndpointName, Operation>> = {
     streams: false,
     charged: true,
   },
-  get_response: { summary: 'Get a stored response', request: null, response: ResponsesResponse, streams: false },
+  get_response: {
+    summary: 'Get a stored response; of one in the background, as it is now, or its events',
+    request: null,
+    response: ResponsesResponse,
+    streams: true,
+    charged: false,
+  },
   delete_response: { summary: 'Delete a stored response', request: null, response: DeletedResponse, streams: false },
   cancel_response: {
     summary: 'Cancel a response that runs in the background',
@@ -156,8 +162,16 @@ function pathParameters({ path }: Endpoint): object[] {
 }
 
 function queryParameters({ name }: Endpoint): object[] {
-  if (name !== 'input_items') return [];
+  if (name !== 'input_items' && name !== 'get_response') return [];
   const parameter = (named: string, schema: object): object => ({ name: named, in: 'query', required: false, schema });
+  if (name === 'get_response') {
+    const after = 'The number of an event: only later ones are streamed.';
+    const stream = 'Whether the events of a response in the background are streamed.';
+    return [
+      parameter('stream', { type: 'boolean', default: false, description: stream }),
+      parameter('starting_after', { type: 'integer', minimum: 0, description: after }),
+    ];
+  }
   return [
     parameter('limit', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
     parameter('order', { type: 'string', enum: ['asc', 'desc'], default: 'desc' }),

@@ -16,6 +16,7 @@ const SETTINGS = [
   'rpm_limit',
   'tpm_limit',
   'parallel_limit',
+  'runs_limit',
   'output_limit',
   'provider_scope',
   'models',

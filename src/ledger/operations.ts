@@ -18,6 +18,7 @@ import { ACCOUNT_OPERATIONS } from './port-accounts.ts';
 import { KEY_OPERATIONS } from './port-keys.ts';
 import { MONEY_OPERATIONS } from './port-money.ts';
 import { RESPONSE_OPERATIONS } from './port-responses.ts';
+import { RUN_OPERATIONS } from './port-runs.ts';
 
 /** What the process does for its requests and the books; where it is lost, the next process does it again. */
 const OWNER_OPERATIONS = {
@@ -48,6 +49,7 @@ const OWNER_OPERATIONS = {
 export const PORT_OPERATIONS = {
   ...REQUEST_OPERATIONS,
   ...RESPONSE_OPERATIONS,
+  ...RUN_OPERATIONS,
   ...KEY_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
   ...MONEY_OPERATIONS,

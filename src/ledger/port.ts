@@ -15,11 +15,13 @@ import type { ACCOUNT_OPERATIONS } from './port-accounts.ts';
 import type { KEY_OPERATIONS, Summary } from './port-keys.ts';
 import type { MONEY_OPERATIONS } from './port-money.ts';
 import type { KeptResponse, StoredResponses } from './port-responses.ts';
+import type { NewRun, RunEnd, Runs } from './port-runs.ts';
 
 export type * from './port-accounts.ts';
 export type * from './port-keys.ts';
 export type * from './port-money.ts';
 export type * from './port-responses.ts';
+export type * from './port-runs.ts';
 
 /** A budget with less than this left, in tokens, has reached its limit for a request that needs more. */
 export const BUDGET_REST_TOKENS = 256n;
@@ -47,7 +49,7 @@ export const REQUEST_OPERATIONS = {
   summary: hot<(keyId: string) => Summary | null>().takes('keyId'),
 };
 
-export interface Ledger extends MethodsOf<typeof REQUEST_OPERATIONS>, StoredResponses {
+export interface Ledger extends MethodsOf<typeof REQUEST_OPERATIONS>, StoredResponses, Runs {
   findKey: LedgerAdmin['findKey'];
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
   /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
@@ -110,6 +112,8 @@ export interface HoldRequest {
    * smaller, so that it does not keep others out.
    */
   readonly room?: number;
+  /** The hold is that of a run, which begins with it. */
+  readonly run?: NewRun;
   /** After this long the ledger may end the hold by itself, as if its owner had died. */
   readonly ttlMs: number;
 }
@@ -145,7 +149,10 @@ export type AdmitOutcome =
   /** By the limit of an account; `rate` is the key's own. */
   | { readonly kind: 'account_rate_limited'; readonly rate: RateState | null; readonly retryAfterMs: number }
   /** By a limit of the key, or of an account above it; `rate` is the key's own limit on requests. */
-  | ({ readonly kind: 'tokens_limited' | 'parallel_limited'; readonly rate: RateState | null } & LoadRefusal)
+  | ({
+      readonly kind: 'tokens_limited' | 'parallel_limited' | 'runs_limited';
+      readonly rate: RateState | null;
+    } & LoadRefusal)
   | { readonly kind: 'replay'; readonly rate: RateState | null; readonly reply: StoredReply }
   | { readonly kind: 'in_flight'; readonly rate: RateState | null }
   | { readonly kind: 'conflict'; readonly rate: RateState | null; readonly reason: ConflictReason }
@@ -153,7 +160,7 @@ export type AdmitOutcome =
   | ({ readonly kind: 'temporarily_held'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel)
   | ({ readonly kind: 'limit_reached'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel);
 
-/** Why a limit on tokens per minute or on parallel requests refused. */
+/** Why a limit on tokens per minute, on parallel requests or on runs refused. */
 interface LoadRefusal {
   readonly account: boolean;
   readonly retryAfterMs: number;
@@ -232,6 +239,8 @@ export interface SettleRequest {
   readonly flag: string | null;
   /** Written together with the charge; an earlier response of the same id is replaced. */
   readonly kept?: KeptResponse | null;
+  /** Where the hold is that of a run: its end, visible together with the charge. */
+  readonly run?: RunEnd | null;
 }
 
 export interface UsageRecord {

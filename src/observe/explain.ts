@@ -141,6 +141,8 @@ const STOPPED: Readonly<Record<string, string>> = {
   deadline: ', since its time was over',
   drain: ', which was shutting down',
   operator: ', since an operator had stopped the request',
+  cancelled: ', since the response was cancelled',
+  run_size: ', since the response was too large to be kept',
 };
 
 function attemptMoments(attempt: AttemptView, number: number, view: RequestView): readonly Moment[] {

@@ -16,6 +16,7 @@ import type { Gateway } from '../exchange/gateway.ts';
 import { InFlight } from '../exchange/in-flight.ts';
 import { KeyCache } from '../exchange/key-cache.ts';
 import { ReplyBudget } from '../exchange/reply-recorder.ts';
+import { RunJournal } from '../exchange/run-journal.ts';
 import { Seals } from '../exchange/seals.ts';
 import { requestHandler } from '../http/app.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
@@ -199,6 +200,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     inFlight: new InFlight(ledger),
     counter,
     replyBudget: new ReplyBudget(),
+    runs: new RunJournal(ledger, log),
     log,
     observer: observers(
       [

@@ -13,6 +13,7 @@ import { moneyContract } from './contract-money.ts';
 import { promotionContract } from './contract-promotion.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { responseContract } from './contract-response.ts';
+import { runContract } from './contract-run.ts';
 import { settlementContract } from './contract-settlement.ts';
 import { statementContract } from './contract-statement.ts';
 import { usageContract } from './contract-usage.ts';
@@ -35,6 +36,7 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('claims', () => claimContract(open));
     describe('settlement', () => settlementContract(open));
     describe('responses that are kept', () => responseContract(open));
+    describe('runs', () => runContract(open));
     describe('shared documents', () => documentContract(open));
     describe('usage reports', () => usageContract(open));
     describe('recovery and data lifetime', () => recoveryContract(open));

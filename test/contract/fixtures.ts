@@ -144,6 +144,7 @@ export function newKey(change: Partial<NewKey> = {}): NewKey {
     rpmLimit: null,
     tpmLimit: null,
     parallelLimit: null,
+    runsLimit: null,
     outputLimit: null,
     addresses: null,
     expiresAtMs: null,

@@ -44,7 +44,7 @@ describe('every condition at every endpoint', () => {
       models: [...body, ...balance, ...provider],
       get_model: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
       usage: [...body, ...balance, ...provider],
-      get_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
+      get_response: [...balance, ...provider],
       delete_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
       input_items: [...balance, ...provider],
       cancel_response: [...balance, ...provider],

@@ -201,8 +201,8 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/run.ts',
-        "end.accepted ? exchange.settle(end.meter, 'cancelled', null) : exchange.void()",
-        'exchange.void()',
+        "const owed = end.kind === 'stopped' ? end.accepted",
+        "const owed = end.kind === 'stopped' ? false",
       ],
     ],
     tests: [[CANCELLATION, 'mid-stream: closed at once, what was produced is charged, no usage record (chat)']],
@@ -220,7 +220,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cancellation charge: a call that the provider has not accepted is charged',
-    edits: [['exchange/run.ts', 'end.accepted ? exchange.settle', 'end.kind ? exchange.settle']],
+    edits: [['exchange/run.ts', "end.kind === 'stopped' ? end.accepted", "end.kind === 'stopped' ? true"]],
     tests: [[CANCELLATION, 'before the headers of the provider']],
   },
   {
@@ -236,13 +236,7 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a stream that breaks after content is free',
-    edits: [
-      [
-        'exchange/run.ts',
-        "end.meter ? exchange.settle(end.meter, 'broken', null) : exchange.void()",
-        'exchange.void()',
-      ],
-    ],
+    edits: [['exchange/run.ts', 'end.accepted : end.meter !== null;', 'end.accepted : false;']],
     tests: [
       [
         'test/gateway/upstream/broken-answers.test.ts',
@@ -312,7 +306,11 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   {
     name: 'drain: a charge that is not durable yet is not waited for',
     edits: [
-      ['exchange/run.ts', 'exchange.whenOver(() => gateway.inFlight.remove(node));', 'gateway.inFlight.remove(node);'],
+      [
+        'exchange/run.ts',
+        '    exchange.whenOver(() => {\n      gateway.inFlight.remove(node);\n',
+        '    gateway.inFlight.remove(node);\n    exchange.whenOver(() => {\n',
+      ],
     ],
     tests: [['test/gateway/late-commit.test.ts', 'still made when the gateway is told to stop']],
   },

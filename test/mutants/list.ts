@@ -10,6 +10,7 @@ import { HTTP_MUTANTS } from './list-http.ts';
 import { LEDGER_MUTANTS } from './list-ledger.ts';
 import { POSTGRES_MUTANTS } from './list-postgres.ts';
 import { PRICE_MUTANTS } from './list-prices.ts';
+import { RUN_MUTANTS } from './list-runs.ts';
 import { WIRE_MUTANTS } from './list-wire.ts';
 
 /** A test file, and parts of the names of the tests in it that are enough; all of them where none is named. */
@@ -31,5 +32,6 @@ export const MUTANTS: readonly Mutant[] = [
   ...PRICE_MUTANTS,
   ...HOLD_MUTANTS,
   ...HTTP_MUTANTS,
+  ...RUN_MUTANTS,
   ...ACCESS_MUTANTS,
 ];

@@ -1,5 +1,6 @@
 /** The operator's side of the model: keys, their secrets and their credit. */
 import { isDeepStrictEqual } from 'node:util';
+import { RUNS_LIMIT } from '../../src/core/key.ts';
 import type { OperationOf, Result } from '../../src/ledger/operations.ts';
 import type { KeyChangeOutcome } from '../../src/ledger/port.ts';
 import type { Model } from './model.ts';
@@ -20,7 +21,7 @@ export function createKey(model: Model, { request }: OperationOf<'createKey'>): 
   if (accountId !== null && request.mode === 'credit' && credit !== 0n) return FAILED;
   if (cap !== null && (accountId === null || request.mode !== 'credit')) return FAILED;
   const inherited = inheritedFrom(model, accountId);
-  const limits = { ...NO_LIMITS, ...rest };
+  const limits = { ...NO_LIMITS, runsLimit: RUNS_LIMIT, ...rest };
   const key: ModelKey = {
     record: {
       ...limits,

@@ -135,6 +135,7 @@ export function sum(amounts: readonly bigint[]): bigint {
 export const NO_LIMITS = {
   tpmLimit: null,
   parallelLimit: null,
+  runsLimit: null,
   models: null,
   outputLimit: null,
   addresses: null,

@@ -39,7 +39,7 @@ export function newCall(): Call {
 export interface Account {
   readonly key: CreatedKey;
   readonly creditNanos: number;
-  readonly kind: 'calls' | 'tiny' | 'once' | 'limited' | 'tree';
+  readonly kind: 'calls' | 'tiny' | 'once' | 'limited' | 'tree' | 'runs';
   readonly calls: Call[];
   /** Of the bytes of a complete answer under an Idempotency-Key: every other one must be the same. */
   digest: string | null;

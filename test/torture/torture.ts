@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '../simulation/random.ts';
 import { type Account, type Level, levelViolations, rateViolation, violationsOf } from './book.ts';
 import { ask, callAgain, FIRST_WAY, insist, overspend, pressLimit, type Round } from './clients.ts';
+import { endsOf, type Runner, runAgain } from './runs.ts';
 import type { World } from './world.ts';
 
 export interface Figures {
@@ -33,6 +34,7 @@ export interface TortureOptions {
 const CALLERS = 4;
 const INSISTENT = 4;
 const TINY = 2;
+const RUNNERS = 2;
 const FAULTS_MAX = 3;
 const ROUND_MS_MIN = 1_500;
 const CREDIT = '0.5';
@@ -126,7 +128,8 @@ async function oneRound(world: World, random: Random, figures: Figures): Promise
   const tiny = await make(TINY, 'tiny', TINY_CREDIT);
   const tree = await newTree(world);
   const spenders = tree.at(-1)?.spenders ?? [];
-  const accounts = [...callers, ...insistent, ...tiny, ...spenders];
+  const runners: readonly Runner[] = (await make(RUNNERS, 'runs', CREDIT)).map((account) => ({ account, runs: [] }));
+  const accounts = [...callers, ...insistent, ...tiny, ...spenders, ...runners.map(({ account }) => account)];
   const round: Round = { over: false, origin: (client) => world.origin(client) };
   const own = (client: number): Random => Random.of(random.int(2 ** 31), client);
   const clients = [
@@ -134,13 +137,15 @@ async function oneRound(world: World, random: Random, figures: Figures): Promise
     ...insistent.map((account, client) => insist(round, client, account, own(100 + client))),
     ...tiny.map((account, client) => overspend(round, client, account, own(200 + client))),
     ...spenders.map((account, client) => overspend(round, client, account, own(300 + client))),
+    ...runners.map((runner, client) => runAgain(round, client, runner, own(400 + client))),
   ];
-  const operator = changeCaps(world, round, tree, own(400), figures);
+  const operator = changeCaps(world, round, tree, own(500), figures);
   await makeFaults(world, random, figures);
   round.over = true;
   await Promise.all([...clients, operator]);
 
-  const found = await compare(world, accounts, tree);
+  const found = await endsOf(world, runners);
+  found.push(...(await compare(world, accounts, tree)));
   found.push(...(await askedOnceMore(world, insistent)));
   count(figures, accounts);
   return found;

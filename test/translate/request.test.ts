@@ -27,7 +27,6 @@ describe('a request that cannot be carried', () => {
     refused('messages', 'chat', { mcp_servers: [{ url: 'https://example.com' }] }, 'mcp_servers');
     refused('responses', 'chat', { previous_response_id: 'resp_1' }, 'previous_response_id');
     refused('responses', 'messages', { conversation: 'conv_1' }, 'conversation');
-    refused('responses', 'messages', { background: true }, 'background');
   });
 
   test('[R43] a content part that the target does not know is named by its path', () => {

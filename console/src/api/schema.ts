@@ -1857,6 +1857,7 @@ export interface components {
       /** @description What the root is called. */
       root_name: string;
       rpm_limit: number | null;
+      runs_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'closed';
       token_cap: {
@@ -1901,6 +1902,8 @@ export interface components {
       parallel_limit?: number | string | 'none' | null;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Background responses at a time. */
+      runs_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'closed';
       /** @description The most tokens that may be spent below the account in a period. */
@@ -2100,6 +2103,7 @@ export interface components {
       requests: number;
       reserved: number;
       rpm_limit: number | null;
+      runs_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       tpm_limit: number | null;
@@ -2161,6 +2165,7 @@ export interface components {
       requests: number;
       reserved: number;
       rpm_limit: number | null;
+      runs_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       tpm_limit: number | null;
@@ -2213,6 +2218,7 @@ export interface components {
       requests: number;
       reserved: number;
       rpm_limit: number | null;
+      runs_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
@@ -2266,6 +2272,7 @@ export interface components {
       requests: number;
       reserved: number;
       rpm_limit: number | null;
+      runs_limit: number | null;
       /** @enum {unknown} */
       status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
       today_spend: number;
@@ -2431,6 +2438,7 @@ export interface components {
           requests: number;
           reserved: number;
           rpm_limit: number | null;
+          runs_limit: number | null;
           /** @enum {unknown} */
           status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
           today_spend: number;
@@ -2476,6 +2484,7 @@ export interface components {
           requests: number;
           reserved: number;
           rpm_limit: number | null;
+          runs_limit: number | null;
           /** @enum {unknown} */
           status: 'active' | 'suspended' | 'disabled' | 'expired' | 'revoked';
           tpm_limit: number | null;
@@ -2526,6 +2535,8 @@ export interface components {
       provider_scope?: string;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Background responses at a time. */
+      runs_limit?: number | string | 'none' | null;
       /** @enum {unknown} */
       status?: 'active' | 'suspended' | 'disabled' | 'revoked';
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
@@ -2696,6 +2707,8 @@ export interface components {
       parent?: string | null;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Background responses at a time. */
+      runs_limit?: number | string | 'none' | null;
       /** @description The most tokens that may be spent below the account in a period. */
       token_cap?:
         | {
@@ -2762,6 +2775,8 @@ export interface components {
       provider_scope?: string;
       /** @description Requests per minute. */
       rpm_limit?: number | string | 'none' | null;
+      /** @description Background responses at a time. */
+      runs_limit?: number | string | 'none' | null;
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
     };

@@ -3,7 +3,7 @@
  * new field is added here, once in each list.
  */
 
-import type { KeyRecord } from '../../core/key.ts';
+import { type KeyRecord, RUNS_LIMIT } from '../../core/key.ts';
 import { AMOUNT_MAX, parseCredits } from '../../core/money.ts';
 import type { KeyChange } from '../../ledger/port.ts';
 import { Type } from '../../lib/schema-builder.ts';
@@ -61,6 +61,7 @@ export const KEY_DEFAULTS: Required<Omit<KeyChange, 'status'>> = {
   rpmLimit: null,
   tpmLimit: null,
   parallelLimit: null,
+  runsLimit: RUNS_LIMIT,
   outputLimit: null,
   models: null,
   addresses: null,

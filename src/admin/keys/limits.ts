@@ -17,6 +17,7 @@ const ADDRESSES_MAX = 200;
 const RPM_MAX = 1_000_000;
 const TPM_MAX = 1_000_000_000_000;
 const PARALLEL_MAX = 1_000_000;
+const RUNS_MAX = 1_000_000;
 const OUTPUT_MAX = 1_000_000_000;
 
 export const Digits = Type.String({ pattern: '^[0-9]{1,16}$' });
@@ -44,6 +45,7 @@ export const limitSettings = {
   rpm_limit: limit(RPM_MAX, 'Requests per minute.'),
   tpm_limit: limit(TPM_MAX, 'Tokens per minute: input when a request is admitted, output when it ends.'),
   parallel_limit: limit(PARALLEL_MAX, 'Requests at a time.'),
+  runs_limit: limit(RUNS_MAX, 'Background responses at a time.'),
   output_limit: limit(OUTPUT_MAX, 'The most tokens of output of one request, as if the model had no more.'),
   models: Type.Optional(
     Type.Union([Type.Array(OneLine, { minItems: 1, maxItems: MODELS_MAX }), Type.Literal('all'), Type.Null()], {
@@ -61,12 +63,13 @@ export const limitSettings = {
 
 const LimitsBody = Type.Object(limitSettings);
 type LimitsInput = View<typeof LimitsBody>;
-type CountField = 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'output_limit';
+type CountField = 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'runs_limit' | 'output_limit';
 
 const LIMIT_MAXIMA: Readonly<Record<CountField, number>> = {
   rpm_limit: RPM_MAX,
   tpm_limit: TPM_MAX,
   parallel_limit: PARALLEL_MAX,
+  runs_limit: RUNS_MAX,
   output_limit: OUTPUT_MAX,
 };
 
@@ -77,6 +80,7 @@ export const limitFields = {
   rpm_limit: count,
   tpm_limit: count,
   parallel_limit: count,
+  runs_limit: count,
   output_limit: count,
   models: list,
   addresses: list,
@@ -89,11 +93,12 @@ type Limits = { readonly rpmLimit: number | null } & OtherLimits;
 
 /** Those that are given. */
 export function readLimits(body: LimitsInput): Partial<Limits> {
-  const { rpm_limit, tpm_limit, parallel_limit, output_limit, models, addresses } = body;
+  const { rpm_limit, tpm_limit, parallel_limit, runs_limit, output_limit, models, addresses } = body;
   return {
     ...(rpm_limit !== undefined && { rpmLimit: readCount('rpm_limit', rpm_limit) }),
     ...(tpm_limit !== undefined && { tpmLimit: readCount('tpm_limit', tpm_limit) }),
     ...(parallel_limit !== undefined && { parallelLimit: readCount('parallel_limit', parallel_limit) }),
+    ...(runs_limit !== undefined && { runsLimit: readCount('runs_limit', runs_limit) }),
     ...(output_limit !== undefined && { outputLimit: readCount('output_limit', output_limit) }),
     ...(models !== undefined && { models: models === 'all' ? null : readList('models', models) }),
     ...(addresses !== undefined && { addresses: addresses === 'any' ? null : readAddresses(addresses) }),
@@ -144,6 +149,7 @@ export function limitsView(limits: Limits): LimitsView {
     rpm_limit: limits.rpmLimit,
     tpm_limit: limits.tpmLimit,
     parallel_limit: limits.parallelLimit,
+    runs_limit: limits.runsLimit,
     output_limit: limits.outputLimit,
     models: limits.models,
     addresses: limits.addresses,

@@ -91,7 +91,20 @@ const FAULTS: readonly (readonly [what: string, sql: string])[] = [
   ],
   [
     'claim ended without a charge',
-    `SELECT c.key_id, c.name AS id FROM @claims c WHERE c.state <> 'running' AND ${isWithoutCharge('c')}`,
+    // That of a run leads to it, whether or not it was charged.
+    `SELECT c.key_id, c.name AS id FROM @claims c WHERE c.state <> 'running' AND ${isWithoutCharge('c')}
+      AND NOT (c.state = 'charged_incomplete'
+        AND EXISTS (SELECT 1 FROM @voided v WHERE v.key_id = c.key_id AND v.hold_id = c.hold_id))`,
+  ],
+  [
+    'run lives without its hold',
+    `SELECT r.key_id, r.id FROM @runs r LEFT JOIN @holds h ON h.key_id = r.key_id AND h.id = r.hold_id
+      WHERE r.expires_at_ms IS NULL AND h.id IS NULL`,
+  ],
+  [
+    'hold of a run without it',
+    `SELECT h.key_id, h.id FROM @holds h LEFT JOIN @runs r ON r.key_id = h.key_id AND r.hold_id = h.id
+      WHERE h.run AND r.id IS NULL`,
   ],
   [
     'hold or charge of an account without its path',

@@ -10,6 +10,7 @@ import { findCharge } from './entries.ts';
 import { expiringKeys, keyIds, listKeys } from './key-list.ts';
 import { addCredit, addSecret, changeKey, createKey, createKeys, getKey, revokeSecret } from './keys.ts';
 import { correct, openPromotions, refund } from './money.ts';
+import { appendRuns, cancelRun, deleteRun, endRun, findRun, readRun } from './runs.ts';
 import { statement } from './statement.ts';
 import type { Work } from './work.ts';
 
@@ -34,6 +35,12 @@ const HANDLERS = {
   ...REPORTS,
   addAccountCredit: (books, { accountId, ...given }) => addAccountCredit(books, accountId, given),
   addCredit: (books, { keyId, ...given }) => addCredit(books, keyId, given),
+  appendRuns: (_, { runs }) => appendRuns(runs),
+  cancelRun: ({ nowMs }, { keyId, id }) => cancelRun(keyId, id, nowMs),
+  deleteRun: (_, { keyId, id }) => deleteRun(keyId, id),
+  endRun: ({ nowMs }, { keyId, end }) => endRun(keyId, end, nowMs),
+  findRun: ({ nowMs }, { keyId, name }) => findRun(keyId, name, nowMs),
+  readRun: (_, { keyId, id, after, bytesMax }) => readRun(keyId, id, after, bytesMax),
   addSecret: (books, { keyId, digest, prefix }) => addSecret(books, keyId, digest, prefix),
   changeAccount: (books, { accountId, change }) => changeAccount(books, accountId, change),
   changeKey: (books, { keyId, change }) => changeKey(books, keyId, change),

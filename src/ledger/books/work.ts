@@ -4,7 +4,7 @@
  */
 import type { Row } from '../../storage/columns.ts';
 
-export type Value = string | number | bigint | null;
+export type Value = string | number | bigint | Uint8Array | null;
 
 /** Parameters are `$1`, `$2` and so on; tables have an `@` before their names (`dialect.ts`). */
 export interface Statement {

@@ -47,7 +47,7 @@ export function admit(
   // A repeat takes its place in requests per minute, and no other limit is asked.
   const repeated = hold === null || claim === null ? null : findRepeated(keys, keyId, claim);
   if (hold !== null && repeated === null) {
-    const loaded = loadRefusal(keys, state, hold);
+    const loaded = loadRefusal(keys, state, hold) ?? runsRefusal(keys, state, hold);
     if (loaded !== null) return { ...loaded, rate: rateNow(keys, state) };
   }
   if (request.rateCounted !== true) takeRateSlots(keys, state);
@@ -62,6 +62,7 @@ export function admit(
   if (claim !== null) keys.addClaim(keyId, claim.name, claim.fingerprint, hold.id);
   const held = placeHold(keys, state, owner, hold, decision, claim?.name ?? null);
   keys.holdPlaced(state, held, inMemory);
+  if (hold.run !== undefined) keys.addRun(held, hold.run);
   if (state.path === null) return { kind: 'admitted', rate, held: decision.amount };
   return { kind: 'admitted', rate, held: decision.amount, heldTokens: decision.tokens };
 }
@@ -140,7 +141,10 @@ export function countTokens(
   }
 }
 
-type LoadRefusal = Omit<Extract<AdmitOutcome, { kind: 'tokens_limited' | 'parallel_limited' }>, 'rate'>;
+type LoadRefusal = Omit<
+  Extract<AdmitOutcome, { kind: 'tokens_limited' | 'parallel_limited' | 'runs_limited' }>,
+  'rate'
+>;
 
 /** By the limits on tokens per minute and on parallel requests, from the key upwards; null where none refuses. */
 function loadRefusal(keys: WorkingSet, state: KeyState, hold: HoldRequest): LoadRefusal | null {
@@ -178,6 +182,24 @@ function decideLoad(
   return { kind: 'parallel_limited', retryAfterMs: PARALLEL_RETRY_MS, tooLarge: false };
 }
 
+/** By the limits on runs, from the key upwards. There are few of them, so they are counted. */
+function runsRefusal(keys: WorkingSet, state: KeyState, hold: HoldRequest): LoadRefusal | null {
+  if (hold.run === undefined) return null;
+  const refused = { kind: 'runs_limited', retryAfterMs: PARALLEL_RETRY_MS, tooLarge: false } as const;
+  const runsIn = (holds: Iterable<Hold>, on: (hold: Hold) => boolean): number =>
+    [...holds].filter((live) => live.run && on(live)).length;
+  const { key, path } = state;
+  if (key.runsLimit !== null && runsIn(keys.holdsOf(state), () => true) >= key.runsLimit)
+    return { ...refused, account: false };
+  for (const { account } of nodesAbove(state)) {
+    if (account.runsLimit === null || path === null) continue;
+    const named = JSON.stringify(account.id);
+    const runs = runsIn(keys.holdsOf(path.tree), (live) => live.path?.includes(named) === true);
+    if (runs >= account.runsLimit) return { ...refused, account: true };
+  }
+  return null;
+}
+
 function rateNow(keys: WorkingSet, state: KeyState): RateState | null {
   const limit = state.key.rpmLimit;
   if (limit === null) return null;
@@ -189,7 +211,7 @@ function placeHold(
   keys: WorkingSet,
   state: KeyState,
   owner: string,
-  { id, ttlMs }: HoldRequest,
+  { id, ttlMs, run }: HoldRequest,
   { amount, tokens }: { readonly amount: bigint; readonly tokens: bigint },
   claimName: string | null,
 ): Hold {
@@ -207,6 +229,7 @@ function placeHold(
     steadyAtMs,
     expiresAtMs: steadyAtMs + ttlMs,
     claimName,
+    run: run !== undefined,
     mark: null,
     persisted: false,
   };

@@ -78,6 +78,11 @@ function checkOutput(tokens: number): void {
 export function voidHold(keys: WorkingSet, state: KeyState, hold: Hold): void {
   release(keys, state, hold);
   keys.addVoided(state, hold.id, hold.amount);
+  // A repeat is answered with the run, however that has ended.
+  if (hold.run) {
+    if (hold.claimName !== null) keys.endClaim(hold.keyId, hold.claimName, 'charged_incomplete', null);
+    return;
+  }
   if (hold.claimName !== null) keys.deleteClaim(hold.keyId, hold.claimName);
 }
 
@@ -110,6 +115,7 @@ export function charge(keys: WorkingSet, state: KeyState, hold: Hold, request: S
   keys.addCharge({ state, hold, amount: charged, tokens, atMs, flag, call, usage });
   if (hold.claimName !== null) endClaim(keys, hold.keyId, hold.claimName, request.reply, request.noReplyReason);
   if (request.kept) keys.keepResponse(hold.keyId, request.kept);
+  if (request.run) keys.endRun(hold.keyId, request.run);
   return charged;
 }
 

@@ -23,6 +23,8 @@ export interface Hold {
   readonly steadyAtMs: number;
   readonly expiresAtMs: number;
   readonly claimName: string | null;
+  /** Whether it is that of a run, which has its end together with it. */
+  readonly run: boolean;
   /** The newest; null before the first. */
   mark: HoldMark | null;
   /** Whether the store has it. */

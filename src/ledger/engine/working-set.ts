@@ -2,7 +2,7 @@
  * What operations work on: the keys, accounts, holds and claims that they are about, and where they say what they changed. A
  * store loads them before its operations and saves what has changed after them, in one transaction; how is its own matter.
  */
-import type { ChargedCall, KeptResponse, StoredReply, UsageRecord } from '../port.ts';
+import type { ChargedCall, KeptResponse, NewRun, RunEnd, StoredReply, UsageRecord } from '../port.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import type { AccountNode, Hold, KeyState, Payer, RequestWindow, Tree } from './key-state.ts';
 
@@ -38,6 +38,8 @@ export interface WorkingSet {
   endClaim(keyId: string, name: string, state: Exclude<ClaimState, 'running'>, reply: StoredReply | null): void;
   deleteClaim(keyId: string, name: string): void;
   keepResponse(keyId: string, kept: KeptResponse): void;
+  addRun(hold: Hold, run: NewRun): void;
+  endRun(keyId: string, end: RunEnd): void;
   /** What is left of it has changed. */
   savePromotion(payerId: string, promotion: Promotion): void;
   /** The first that expires is another one. */

@@ -13,6 +13,8 @@ export function alwaysWaitsForDisk({ op }: Operation): boolean {
 /** Whether this outcome may be given only when the operation, and all before it, are on the disk. */
 export function waitsForDisk(operation: Operation, result: Result): boolean {
   if (alwaysWaitsForDisk(operation)) return true;
+  // Its client is told of a run at once, and asks for it later.
+  if (operation.op === 'admit' && operation.request.hold?.run !== undefined) return true;
   // A reply that is replayed was charged; that charge may be younger than the last flush.
   return operation.op === 'admit' && result !== null && 'kind' in result && result.kind === 'replay';
 }

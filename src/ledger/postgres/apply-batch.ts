@@ -11,7 +11,7 @@ import { recoverHold } from '../engine/recover.ts';
 import { summarize } from '../engine/summary.ts';
 import type { WorkingSet } from '../engine/working-set.ts';
 import type { Result } from '../operations.ts';
-import { responseBytes } from '../rules/stored-responses.ts';
+import { eventBytes, responseBytes } from '../rules/stored-responses.ts';
 import { checkText } from './check-text.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 import { type Loaded, load, loadMore, loadNodes, NotLoaded, nothing } from './load.ts';
@@ -58,10 +58,14 @@ function* partsOf(batch: readonly KeyedOperation[]): Generator<readonly KeyedOpe
 }
 
 function weightOf(operation: KeyedOperation): number {
-  if (operation.op === 'admit') return operation.request.claim === null ? BASE_WEIGHT : REPLAY_WEIGHT;
+  if (operation.op === 'admit') {
+    const { claim, hold } = operation.request;
+    return (claim === null ? BASE_WEIGHT : REPLAY_WEIGHT) + (hold?.run?.response.length ?? 0);
+  }
   if (operation.op !== 'settle') return BASE_WEIGHT;
-  const { reply, kept } = operation.request;
-  return BASE_WEIGHT + 2 * (reply?.body.length ?? 0) + (kept ? responseBytes(kept) : 0);
+  const { reply, kept, run } = operation.request;
+  const stored = (kept ? responseBytes(kept) : 0) + (run ? 2 * eventBytes(run) : 0);
+  return BASE_WEIGHT + 2 * (reply?.body.length ?? 0) + stored;
 }
 
 /** A batch that fails is undone and done again operation by operation, so that a bad one fails alone. */

@@ -11,7 +11,7 @@ import {
   type Tree,
 } from '../engine/key-state.ts';
 import type { Charge, Claim, ClaimState, HoldEnd, RateCounts, WorkingSet } from '../engine/working-set.ts';
-import type { KeptResponse, StoredReply } from '../port.ts';
+import type { KeptResponse, NewRun, RunEnd, StoredReply } from '../port.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import { claimFrom, endFrom, nodeFrom, promotionsFrom, totalsFrom } from '../rules/row-mapping.ts';
 import { type Loaded, NotLoaded } from './load.ts';
@@ -55,6 +55,8 @@ export class Changes {
   readonly voided: (NewRow & { readonly keyId: string; readonly holdId: string; readonly held: bigint })[] = [];
   readonly claims = new Map<string, ClaimChange>();
   readonly kept: (NewRow & { readonly keyId: string; readonly kept: KeptResponse })[] = [];
+  readonly newRuns: { readonly hold: Hold; readonly run: NewRun }[] = [];
+  readonly endedRuns: (NewRow & { readonly keyId: string; readonly end: RunEnd })[] = [];
   readonly promotions = new Map<string, { readonly payerId: string; readonly promotion: Promotion }>();
   readonly promotionCharges: {
     readonly payerId: string;
@@ -293,6 +295,14 @@ export class LoadedSet implements WorkingSet {
 
   keepResponse(keyId: string, kept: KeptResponse): void {
     this.changes.kept.push({ keyId, kept, atMs: this.nowMs });
+  }
+
+  addRun(hold: Hold, run: NewRun): void {
+    this.changes.newRuns.push({ hold, run });
+  }
+
+  endRun(keyId: string, end: RunEnd): void {
+    this.changes.endedRuns.push({ keyId, end, atMs: this.nowMs });
   }
 
   savePromotion(payerId: string, promotion: Promotion): void {

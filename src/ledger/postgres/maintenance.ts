@@ -1,6 +1,7 @@
 /** What runs in the background: holds of dead owners are ended, and what is no longer needed is removed. */
 import { integer, text } from '../../storage/columns.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
+import { loseRuns, pruneRuns } from '../books/runs.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import { applyBatch, type HotStorage } from './apply-batch.ts';
 import { PostgresBooks, performIn } from './books.ts';
@@ -26,6 +27,7 @@ export async function recover(storage: HotStorage, limit: number): Promise<Recov
   );
   const count = (kind: string): number =>
     results.filter((result) => result !== null && 'kind' in result && result.kind === kind).length;
+  await performIn((sql, values) => connection.query(sql, values), loseRuns(nowMs));
   return { charged: count('settled'), voided: count('voided'), more: found.length === limit };
 }
 
@@ -84,5 +86,6 @@ export async function prune(
     more ||= rows.length >= limit;
   }
   const responses = await pruneResponses(connection, nowMs);
-  return { removed: removed + responses.removed, more: more || responses.more };
+  const runs = await performIn((sql, values) => connection.query(sql, values), pruneRuns(nowMs));
+  return { removed: removed + responses.removed + runs.removed, more: more || responses.more || runs.more };
 }

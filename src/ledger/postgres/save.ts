@@ -1,5 +1,8 @@
 /** Saves what a batch has changed: one statement per table. */
 import type { Send } from '../../storage/postgres/connection.ts';
+import { inDialect, POSTGRES } from '../books/dialect.ts';
+import { addRun, endRun } from '../books/runs.ts';
+import { performNow, type Work } from '../books/work.ts';
 import { saturate } from '../engine/key-state.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Changes, LoadedKey, LoadedNode } from './loaded-set.ts';
@@ -176,9 +179,10 @@ const addHolds = insertion(
     ['tokens', 'bigint', ({ tokens }) => tokens],
     ['path', 'text', ({ path }) => arrayText(path)],
     ['root_id', 'text', ({ path }) => (path === null ? null : ((JSON.parse(path) as string[]).at(-1) ?? null))],
+    ['run', 'boolean', ({ run }) => run],
   ],
   `n.key_id, n.id, n.owner, n.amount, n.held_at_ms, n.expires_at_ms, n.claim_name, n.mark_charge, n.mark_detail, n.waiting,
-    n.tokens, n.path::text[], n.root_id`,
+    n.tokens, n.path::text[], n.root_id, n.run`,
 );
 const saveHolds = statement(
   'save-holds',
@@ -331,6 +335,16 @@ export function save(send: Send, changes: Changes): void {
     const values = [keyId, id, parentId, itemIds, input, output, response, responseBytes(kept), keepMs, keyBytesMax];
     send(keepResponse, [...values, atMs], 'keep-response');
   }
+  for (const { hold, run } of changes.newRuns) sendAll(send, addRun(hold, run));
+  for (const { keyId, end, atMs } of changes.endedRuns) sendAll(send, endRun(keyId, end, atMs));
+}
+
+/** The run of a live hold is live: nobody has to look at what the statements find. */
+function sendAll(send: Send, work: Work<unknown>): void {
+  performNow(work, ({ text, values }) => {
+    send(inDialect(text, POSTGRES), values);
+    return [{}];
+  });
 }
 
 function saveRates(send: Send, { keys, nodes, tokens }: Changes): void {

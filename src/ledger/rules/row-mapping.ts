@@ -102,6 +102,7 @@ export function holdFrom(row: Row, mode: Mode, path: string | null, mark: HoldMa
     steadyAtMs: integer(row, 'held_at_ms'),
     expiresAtMs: integer(row, 'expires_at_ms'),
     claimName: textOrNull(row, 'claim_name'),
+    run: flag(row, 'run'),
     mark,
     persisted: true,
   };

@@ -1,6 +1,6 @@
 /** What both stores decide alike about responses that are kept. */
 import { type Row, text, textOrNull } from '../../storage/columns.ts';
-import type { ChainOutcome, StoredLink, StoredResponse } from '../port.ts';
+import type { ChainOutcome, RunEnd, StoredLink, StoredResponse } from '../port.ts';
 
 /** A use renews what is kept, but not more often than this share of its time: a long chain is not written at each turn. */
 export const RENEWALS_PER_LIFETIME = 24;
@@ -10,6 +10,10 @@ export const PRUNED_RESPONSES_MAX = 20;
 /** What a kept response counts against the limits, in bytes. */
 export function responseBytes({ input, output, response }: StoredResponse): number {
   return Buffer.byteLength(input ?? '') + Buffer.byteLength(output) + Buffer.byteLength(response);
+}
+
+export function eventBytes({ events }: RunEnd): number {
+  return events.reduce((sum, { frames }) => sum + frames.length, 0);
 }
 
 export type FoundLink = Pick<StoredResponse, 'id' | 'parentId' | 'input' | 'output'>;

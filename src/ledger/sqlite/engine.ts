@@ -142,7 +142,9 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       }
     },
     now(operation) {
-      if (operation.op !== 'admit' || operation.request.claim !== null) return null;
+      if (operation.op !== 'admit') return null;
+      const { claim, hold } = operation.request;
+      if (claim !== null || hold?.run !== undefined) return null;
       readTime();
       if (keys.steadyMs > trustedUntilMs) return null;
       try {

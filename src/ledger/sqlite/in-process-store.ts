@@ -8,7 +8,7 @@ import type { RolledUp } from '../../core/usage-report.ts';
 import { hasNothing, type RollupStep } from '../../reports/sqlite/rollup.ts';
 import { asStoreError, StoreBrokenError, type StoreError } from '../../storage/errors.ts';
 import type { Operation, OperationName, Outcome, Result } from '../operations.ts';
-import { responseBytes } from '../rules/stored-responses.ts';
+import { eventBytes, responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError, type StartBackgroundThread } from './background-client.ts';
 import { openDatabase } from './database.ts';
@@ -256,10 +256,17 @@ function changesRollups({ op }: Operation, result: Result): boolean {
   return op === 'recover' && result !== null && 'voided' in result && result.charged > 0;
 }
 
+function bytesOf(operation: Operation): number {
+  if (operation.op === 'appendRuns') {
+    return operation.runs.reduce((sum, { events }) => sum + (events?.frames.length ?? 0), 0);
+  }
+  if (operation.op !== 'settle') return 0;
+  const { reply, kept, run } = operation.request;
+  return (reply?.body.byteLength ?? 0) + (kept ? responseBytes(kept) : 0) + (run ? eventBytes(run) : 0);
+}
+
 /** How much an operation adds to the log, about. */
 function pagesOf(operation: Operation): number {
-  if (operation.op !== 'settle') return PAGES_OF_OPERATION;
-  const { reply, kept } = operation.request;
-  const bytes = (reply?.body.byteLength ?? 0) + (kept ? responseBytes(kept) : 0);
+  const bytes = bytesOf(operation);
   return PAGES_OF_OPERATION + Math.ceil(bytes / PAGE_BYTES);
 }

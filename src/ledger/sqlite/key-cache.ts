@@ -10,10 +10,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CompactingMap } from '../../lib/compacting-map.ts';
 import { type Row, text, textOrNull } from '../../storage/columns.ts';
+import { addRun, endRun } from '../books/runs.ts';
 import { type Hold, idOf, nodesOf, type Path, type Payer, pathOf, reserve } from '../engine/key-state.ts';
 import { keepRest } from '../engine/promotions.ts';
 import type { Charge, Claim, ClaimState, HoldEnd, WorkingSet } from '../engine/working-set.ts';
-import type { KeptResponse, StoredReply } from '../port.ts';
+import type { KeptResponse, NewRun, RunEnd, StoredReply } from '../port.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
@@ -22,7 +23,7 @@ import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
 import { keepResponse } from './responses.ts';
 import { markText, readHold, readPromotions } from './rows.ts';
-import { prepareStatements, type Statements } from './statements.ts';
+import { performCold, prepareStatements, type Statements } from './statements.ts';
 import { type CachedKey, type CachedNode, type CachedTree, TreeCache } from './tree-cache.ts';
 
 /** Keys in memory; beyond this many, all are dropped between two batches and read again as they are needed. */
@@ -211,6 +212,14 @@ export class KeyCache implements WorkingSet {
     keepResponse(this.sql.cold, keyId, kept, this.nowMs);
   }
 
+  addRun(hold: Hold, run: NewRun): void {
+    performCold(this.sql.cold, addRun(hold, run));
+  }
+
+  endRun(keyId: string, end: RunEnd): void {
+    performCold(this.sql.cold, endRun(keyId, end, this.nowMs));
+  }
+
   savePromotion(payerId: string, { id, remaining }: Promotion): void {
     this.sql.cold('UPDATE promotions SET remaining = ? WHERE node_id = ? AND id = ?').run(remaining, payerId, id);
   }
@@ -250,6 +259,7 @@ export class KeyCache implements WorkingSet {
       hold.tokens,
       hold.path === null ? null : (state.path?.tree.rootId ?? null),
       hold.path,
+      hold.run ? 1 : 0,
     );
     this.#reservePersisted(state, nodesOf(state, hold), hold.amount, hold.tokens, 1);
   }

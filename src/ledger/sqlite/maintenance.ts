@@ -1,10 +1,12 @@
 /** What runs in the background: holds of dead owners are ended, and rows that are no longer needed are removed. */
 import { text } from '../../storage/columns.ts';
+import { loseRuns, pruneRuns } from '../books/runs.ts';
 import { expireOf } from '../engine/promotions.ts';
 import { recoverHold } from '../engine/recover.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import type { KeyCache } from './key-cache.ts';
 import { pruneResponses } from './responses.ts';
+import { performCold } from './statements.ts';
 
 /** Promotional credit of everybody that is due: what the file says then is true now. */
 export function expireAll(keys: KeyCache): void {
@@ -40,6 +42,7 @@ export function recover(keys: KeyCache, limit: number): Recovered {
     if (state === undefined || hold === undefined) throw new Error(`hold ${text(row, 'id')} has no key`);
     if (recoverHold(keys, state, hold)) charged++;
   }
+  performCold(sql.cold, loseRuns(keys.nowMs));
   return { charged, voided: found.length - charged, more: found.length === limit };
 }
 
@@ -68,8 +71,9 @@ export function prune(keys: KeyCache, limit: number, usageKeepMs: number | null)
     usageKeepMs === null ? 0 : sql.cold(OLD_USAGE).run(limit, nowMs - usageKeepMs).changes,
   ].map(Number);
   const responses = pruneResponses(sql.cold, nowMs);
+  const runs = performCold(sql.cold, pruneRuns(nowMs));
   return {
-    removed: counts.reduce((sum, rows) => sum + rows, responses.removed),
-    more: counts.some((rows) => rows >= limit) || responses.more,
+    removed: counts.reduce((sum, rows) => sum + rows, responses.removed + runs.removed),
+    more: counts.some((rows) => rows >= limit) || responses.more || runs.more,
   };
 }

@@ -76,8 +76,8 @@ export function prepareStatements(database: DatabaseSync) {
     holdsOfKey: prepare('SELECT * FROM holds WHERE key_id = ? ORDER BY held_at_ms'),
     addHold: prepare(`
       INSERT INTO holds (key_id, id, owner, amount, held_at_ms, expires_at_ms, claim_name, mark_charge, mark_detail,
-        waiting, tokens, root_id, path)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+        waiting, tokens, root_id, path, run)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     extendHold: prepare('UPDATE holds SET amount = ?, tokens = ?, waiting = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),

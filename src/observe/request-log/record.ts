@@ -102,7 +102,7 @@ export const RECORD = layoutOf<RequestRecord>()((field) => ({
   user_agent: field(TEXT, ({ userAgent }) => userAgent),
   client_address: field(TEXT, ({ clientAddress }) => clientAddress),
   message: field(TEXT, ({ message }) => message),
-  /** Who ended it before its answer was complete: `client_gone`, `deadline`, `drain` or `operator`. */
+  /** Who ended it before its answer was complete: `client_gone`, `deadline`, `drain`, `operator`, or of a run `cancelled` or `run_size`. */
   stopped: field(TEXT, ({ stopped }) => stopped),
   client_closed: field(FLAG, ({ clientClosed }) => clientClosed),
   attempts: field(listOf(ATTEMPT), ({ attempts }) => attempts),

@@ -32,7 +32,7 @@ export function responsesFailureFrames(failure: InBandFailure): Buffer {
   return Buffer.from(`event: response.failed\ndata: ${JSON.stringify(event)}\n\n`);
 }
 
-function ended(item: Json): Json {
+export function ended(item: Json): Json {
   return isObject(item) && item.status === 'in_progress' ? { ...item, status: 'incomplete' } : item;
 }
 

@@ -25,6 +25,11 @@ export const ResponsesRequest = Type.Object({
   ),
   tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
+  background: Type.Optional(
+    Type.Boolean({
+      description: 'Answered at once, and made while nobody waits. Needs `store`, which is the default.',
+    }),
+  ),
 });
 
 export const ResponsesResponse = Type.Object({
@@ -32,7 +37,8 @@ export const ResponsesResponse = Type.Object({
   object: Type.String(),
   model: Type.Optional(Type.String()),
   output: Type.Optional(Type.Array(AnyObject)),
-  usage: Type.Optional(AnyObject),
+  // Null before the end of a response that is made in the background.
+  usage: Type.Optional(Type.Union([AnyObject, Type.Null()])),
 });
 
 const InputFields = {

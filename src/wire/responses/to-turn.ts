@@ -65,7 +65,6 @@ function refuseState(body: JsonObject): void {
     }
   }
   if (isObject(body.prompt)) refuse('prompt', 'Stored prompts are not supported by this model. Send "instructions".');
-  if (body.background === true) refuse('background', 'Background responses are not available.');
 }
 
 interface ReadInput {

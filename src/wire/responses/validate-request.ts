@@ -47,7 +47,7 @@ function asksForReasoning(item: Json): boolean {
 }
 
 function refuseStoredState(body: JsonObject): void {
-  if (body.background === true) refuse('background', 'background: responses cannot run in the background here.');
+  if (body.background === true) refuse('background', 'background: this cannot be made in the background.');
   if (body.conversation !== undefined && body.conversation !== null) {
     refuse(
       'conversation',

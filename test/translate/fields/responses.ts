@@ -193,7 +193,7 @@ export const RESPONSES_FIELDS: readonly FieldRow[] = [
   { field: 'context_management', probe: { context_management: [{ type: 'compaction' }] } },
   { field: 'conversation', probe: { conversation: 'conv_1' } },
   { field: 'prompt', probe: { prompt: { id: 'pmpt_1' } } },
-  { field: 'background', probe: { background: true } },
+  { field: 'background', probe: { background: true }, why: 'the gateway makes responses in the background itself' },
   { field: 'store', probe: { store: true }, why: 'the gateway stores responses itself' },
   { field: 'user', probe: { user: 'ann' } },
   { field: 'safety_identifier', probe: { safety_identifier: 'ann' } },

@@ -17,6 +17,7 @@ const KEY: KeyRecord = {
   rpmLimit: null,
   tpmLimit: null,
   parallelLimit: null,
+  runsLimit: null,
   outputLimit: null,
   addresses: null,
   inherited: [],

@@ -94,7 +94,7 @@ export function EditKey({ of: key, close }: { of: Key; close: () => void }) {
 }
 
 const LIMITS: readonly string[] = [
-  ...['rpm_limit', 'tpm_limit', 'parallel_limit', 'output_limit'],
+  ...['rpm_limit', 'tpm_limit', 'parallel_limit', 'runs_limit', 'output_limit'],
   ...['models', 'addresses', 'provider_scope', 'expires_at', 'capture_days'],
 ];
 

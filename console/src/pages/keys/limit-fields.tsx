@@ -7,6 +7,7 @@ export interface Limits {
   readonly rpm_limit: string;
   readonly tpm_limit: string;
   readonly parallel_limit: string;
+  readonly runs_limit: string;
   readonly output_limit: string;
   readonly models: readonly string[];
   readonly addresses: readonly string[];
@@ -16,6 +17,7 @@ export const NO_LIMITS: Limits = {
   rpm_limit: '',
   tpm_limit: '',
   parallel_limit: '',
+  runs_limit: '',
   output_limit: '',
   models: [],
   addresses: [],
@@ -25,6 +27,7 @@ interface Limited {
   readonly rpm_limit: number | null;
   readonly tpm_limit: number | null;
   readonly parallel_limit: number | null;
+  readonly runs_limit: number | null;
   readonly output_limit: number | null;
   readonly models: readonly string[] | null;
   readonly addresses: readonly string[] | null;
@@ -36,6 +39,7 @@ export function limitsOf(of: Limited): Limits {
     rpm_limit: text(of.rpm_limit),
     tpm_limit: text(of.tpm_limit),
     parallel_limit: text(of.parallel_limit),
+    runs_limit: text(of.runs_limit),
     output_limit: text(of.output_limit),
     models: of.models ?? [],
     addresses: of.addresses ?? [],
@@ -48,6 +52,7 @@ export function limitSettings(limits: Limits) {
     rpm_limit: limitOf(limits.rpm_limit),
     tpm_limit: limitOf(limits.tpm_limit),
     parallel_limit: limitOf(limits.parallel_limit),
+    runs_limit: limitOf(limits.runs_limit),
     output_limit: limitOf(limits.output_limit),
     models: limits.models.length === 0 ? ('all' as const) : [...limits.models],
     addresses: limits.addresses.length === 0 ? ('any' as const) : [...limits.addresses],
@@ -63,6 +68,7 @@ export const LIMIT_NAMES = {
   rpm_limit: 'Requests per minute',
   tpm_limit: 'Tokens per minute',
   parallel_limit: 'Parallel requests',
+  runs_limit: 'Background responses at a time',
   output_limit: 'Maximum output',
   models: 'Models',
   addresses: 'Client addresses',
@@ -78,7 +84,7 @@ interface LimitFieldsProps {
 
 export function LimitFields({ limits, set, at, children }: LimitFieldsProps) {
   const models = useModelNames();
-  const number = (name: 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'output_limit') => ({
+  const number = (name: 'rpm_limit' | 'tpm_limit' | 'parallel_limit' | 'runs_limit' | 'output_limit') => ({
     label: LIMIT_NAMES[name],
     placeholder: 'no limit',
     inputMode: 'numeric' as const,
@@ -92,6 +98,7 @@ export function LimitFields({ limits, set, at, children }: LimitFieldsProps) {
         <TextInput {...number('rpm_limit')} />
         <TextInput {...number('tpm_limit')} />
         <TextInput {...number('parallel_limit')} />
+        <TextInput {...number('runs_limit')} />
         <TextInput
           {...number('output_limit')}
           placeholder="the model’s own"

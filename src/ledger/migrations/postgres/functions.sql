@@ -284,7 +284,7 @@ BEGIN
         INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (o.k, o.n, o.f, o.h, 'running');
       END IF;
       holds_new := array_append(holds_new,
-        ROW(o.k, o.h, o.o, amount, now_ms, now_ms + o.t, o.n, NULL, NULL, false, 0, NULL, NULL)::holds);
+        ROW(o.k, o.h, o.o, amount, now_ms, now_ms + o.t, o.n, NULL, NULL, false, 0, NULL, NULL, false)::holds);
       a.reserved := a.reserved + amount;
       a.live_holds := a.live_holds + 1;
       IF a.tpm_limit IS NOT NULL THEN
@@ -987,7 +987,7 @@ BEGIN
         INSERT INTO claims (key_id, name, fingerprint, hold_id, state) VALUES (o.k, o.n, o.f, o.h, 'running');
       END IF;
       holds_new := array_append(holds_new, ROW(o.k, o.h, o.o, most, now_ms, now_ms + o.t, o.n, NULL, NULL, false,
-        most_tokens, root, ids)::gateway.holds);
+        most_tokens, root, ids, false)::gateway.holds);
       a.reserved := a.reserved + most;
       a.live_holds := a.live_holds + 1;
       key_rows[k] := a;

@@ -1,0 +1,50 @@
+/** `background: true`: the response is made in the background, by a run that belongs to the gateway. */
+import type { Policy } from '../core/policy.ts';
+import type { NewRun } from '../ledger/port.ts';
+import type { JsonObject } from '../lib/json.ts';
+import { refuse } from '../wire/errors.ts';
+import { change } from '../wire/json/edit.ts';
+import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
+import { echoedRequest } from '../wire/responses/answer-state.ts';
+import { completeResponse } from '../wire/responses/complete.ts';
+import type { Plan } from './plan.ts';
+import type { RunRequest } from './request.ts';
+
+/** Null where the request is to be answered while its client waits. `stores`: whether the operator keeps responses. */
+export function runRequest(body: JsonObject, stores: boolean): RunRequest | null {
+  const { background = null, store, stream } = body;
+  if (background === null || background === false) return null;
+  if (background !== true) refuse('background', 'background must be a boolean.');
+  if (store === false) {
+    refuse('background', 'background needs a response that is stored: it cannot be true together with store: false.');
+  }
+  if (!stores)
+    refuse('background', 'background: this gateway stores no responses, so none can be made in the background.');
+  return { streamed: stream === true };
+}
+
+/** The request as it is judged and sent: the provider is always asked for a stream, and never for background work. */
+export function withoutBackground(parsed: ParsedBody): ParsedBody {
+  const changes = [
+    { path: ['background'], json: null },
+    { path: ['stream'], json: 'true' },
+  ] as const;
+  return { ...parseBody(change(parsed.bytes, changes, parsed.layout)), received: parsed.received };
+}
+
+/** The run of a request begins with its hold, and is named after it. */
+export function newRun(requestId: string, plan: Plan, { responses, runs }: Policy): NewRun {
+  const { body, state } = plan.request;
+  const nowS = Math.floor(Date.now() / 1_000);
+  const id = `resp_${requestId.slice(requestId.indexOf('_') + 1)}`;
+  const response = completeResponse(
+    { id, background: true, status: 'in_progress', model: plan.model.id },
+    { request: echoedRequest(body, state?.answer), outputLimit: plan.outputLimit, nowS: () => nowS },
+  );
+  return {
+    id,
+    response: JSON.stringify(response),
+    keepMs: responses.keepMs,
+    keyBytesMax: runs.keyBytes,
+  };
+}
