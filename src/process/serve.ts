@@ -18,6 +18,7 @@ import { KeyCache } from '../exchange/key-cache.ts';
 import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { Seals } from '../exchange/seals.ts';
 import { requestHandler } from '../http/app.ts';
+import { ResponseSockets } from '../http/response-sockets.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import { AccessLog } from '../observe/access-log.ts';
@@ -236,8 +237,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ended: options.operatorData.endedPageSessions,
     requestLog: reader,
   });
+  const sockets = new ResponseSockets({ gateway, proxies, connections: limits.connections });
   const handler = requestHandler({
     gateway,
+    sockets,
     pages,
     secure: tls !== null,
     headerCount: limits.headerCount,
@@ -284,7 +287,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     stop: async (requestId) => gateway.inFlight.stop(requestId),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
-    metrics: async () => [await metrics.reading({ gateway, server, ledger, requestLog })],
+    metrics: async () => [await metrics.reading({ gateway, server, sockets, ledger, requestLog })],
     preStop: async () => {
       stopping = true;
       // A load balancer that keeps connections would send a request just when the drain closes them.
@@ -295,6 +298,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       stopping = true;
       draining = true;
       server.close();
+      sockets.drain();
       await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);
     },
     close: () => opened.disposeAsync(),
