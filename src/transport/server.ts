@@ -93,8 +93,8 @@ export interface WebSocketHandler {
 /** After its end, and once the client has begun to close, its methods do nothing. */
 export interface WebSocketConnection {
   readonly closed: boolean;
-  /** What the client has not taken yet. */
-  readonly unsentBytes: number;
+  /** What has come since the last whole message. */
+  readonly partialBytes: number;
   /** Whether the client reads too slowly: stop until `onDrain`. */
   readonly needsDrain: boolean;
   /** At most one listener, called once; not at all where the connection ends first. */

@@ -61,7 +61,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   /** What the socket had read when the current request was begun. */
   #servedAtBytes = -1;
   #closing = false;
-  /** Its client asks for a WebSocket, or has one: Node reads no more of it, and no request can follow. */
+  /** Its client asks for a WebSocket, or has one: no request can follow. */
   #leavesHttp = false;
   /** What the socket had read when the fault was found. */
   #faultAtBytes = 0;
@@ -105,7 +105,6 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   /** Only as the first request, or after the response to the one before. `head`: what has come behind it. */
   upgradeReceived(message: Http1Message, head: Buffer): void {
     const { socket } = this;
-    this.#leavesHttp = true;
     // Nobody else listens, now that Node does not.
     socket.on('error', () => {});
     const fault = this.#refused ?? (this.#free && this.#waiting.length === 0 ? null : 'malformed');
@@ -116,6 +115,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
         const outgoing = new OutgoingMessage(message);
         const request = new Http1Request(headOf(message, this.#owner.limits.headerCount), message, outgoing, this);
         const response = new Http1Upgrade(outgoing, request, this, head);
+        this.#leavesHttp = true;
         outgoing.assignSocket(socket);
         outgoing.once('finish', () => this.#endSlowly());
         this.#current = { request, response, outgoing };

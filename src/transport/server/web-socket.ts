@@ -109,8 +109,8 @@ class ClientWebSocket implements WebSocketConnection {
     return this.#closed;
   }
 
-  get unsentBytes(): number {
-    return this.#socket.writableLength;
+  get partialBytes(): number {
+    return this.#socket.bytesRead - this.#readBytes;
   }
 
   get needsDrain(): boolean {
@@ -131,8 +131,7 @@ class ClientWebSocket implements WebSocketConnection {
 
   check(messageMs: number): boolean {
     if (this.#closed) return true;
-    const partial = this.#socket.bytesRead - this.#readBytes > PARTIAL_BYTES_MIN;
-    if (partial) this.#partialSince ??= performance.now();
+    if (this.partialBytes > PARTIAL_BYTES_MIN) this.#partialSince ??= performance.now();
     const isSlow = this.#partialSince !== null && performance.now() - this.#partialSince > messageMs;
     // A client that has much to read answers a ping when it has read that.
     if (isSlow || (!this.#heard && !this.needsDrain)) {
