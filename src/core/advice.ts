@@ -68,6 +68,10 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
     'What is left does not cover the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
   invalid_request:
     "The body or a header is not valid for the route. `param` names the first field that is wrong. It is also the answer when the model does not support what was asked for (tools, images), when a hosted tool or service tier has no configured price, and when the provider itself refuses the body; then the message is the provider's.",
+  previous_response_not_found:
+    'Only over WebSocket: the response that `previous_response_id` names, or one that it continues, is neither remembered by this connection nor kept for the key. Send the whole input without it. Over HTTP the same is `invalid_request`.',
+  websocket_connection_limit_reached:
+    'A WebSocket was open for 60 minutes, and closes. This request was waiting and was not begun. Open another connection, and send it there with the whole input.',
   model_not_found:
     'No model of that id is in the catalog, or, for `GET /v1/models/{id}`, the key may not use it. Take ids from `GET /v1/models`.',
   context_length_exceeded:
@@ -90,5 +94,6 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   not_found:
     'There is no such route. Paths begin with `/v1`, for token-budget keys with `/token/v1`; where only that is missing, the message names the right path. A Format B client adds `/v1` itself: its base URL is the bare origin.',
   method_not_allowed: 'The route exists and takes another method, which is in the `Allow` header.',
-  upgrade_required: '`/v1/responses` was asked for a WebSocket. Send a POST with `"stream": true`.',
+  upgrade_required:
+    'Another route than `/v1/responses` was asked for a WebSocket. Send an ordinary request; a POST with `"stream": true` streams.',
 };

@@ -78,6 +78,21 @@ export const CONDITIONS = {
     retry: 'allowed',
     sentence: 'The request is not valid.',
   },
+  previous_response_not_found: {
+    status: 400,
+    type: 'invalid_request_error',
+    typeB: 'invalid_request_error',
+    retry: 'allowed',
+    sentence: 'The response that previous_response_id names is not there. Send the whole input without it.',
+  },
+  websocket_connection_limit_reached: {
+    status: 400,
+    type: 'invalid_request_error',
+    typeB: 'invalid_request_error',
+    retry: 'allowed',
+    sentence:
+      'This WebSocket has been open for as long as it may be (60 minutes). Open another one, and send it there.',
+  },
   model_not_found: {
     status: 404,
     type: 'invalid_request_error',
@@ -170,7 +185,7 @@ export const CONDITIONS = {
     type: 'invalid_request_error',
     typeB: 'invalid_request_error',
     retry: 'allowed',
-    sentence: 'WebSocket is not served here. Use POST with "stream": true.',
+    sentence: 'WebSocket is served on /v1/responses only. Send an ordinary request.',
   },
 } as const satisfies Record<string, ConditionRow>;
 

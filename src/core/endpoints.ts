@@ -42,6 +42,8 @@ export const COMMON_STATUSES: readonly number[] = [405, 413, 426, 500];
 /** Routes without a 403 report every refusal of the key itself as a 401; the message still gives the reason. */
 const NO_403 = { key_expired: 'invalid_credentials', key_disabled: 'invalid_credentials' } as const;
 const NO_504 = { upstream_timeout: 'upstream_error' } as const;
+/** Over HTTP a reference that cannot be followed is one of many faults of a body; over a WebSocket clients act on it. */
+const REFERENCES = { previous_response_not_found: 'invalid_request' } as const;
 
 const GENERATION_STATUSES = [400, 401, 402, 403, 404, 409, 429, 502, 503] as const;
 
@@ -73,6 +75,7 @@ const GENERATION = {
   statuses: GENERATION_STATUSES,
   projection: NO_504,
 } as const;
+const RESPONSES = { ...GENERATION, format: 'responses', projection: { ...NO_504, ...REFERENCES } } as const;
 const MESSAGES = {
   ...GENERATION,
   envelope: 'B',
@@ -85,16 +88,15 @@ export const ENDPOINTS = {
   models: { ...CATALOG, name: 'models', path: '/v1/models', statuses: [401, 429, 503] },
   get_model: { ...CATALOG, name: 'get_model', path: '/v1/models/{id}', statuses: [401, 404, 429, 503] },
   chat: { ...GENERATION, name: 'chat', path: '/v1/chat/completions', format: 'chat' },
-  responses: { ...GENERATION, name: 'responses', path: '/v1/responses', format: 'responses' },
+  responses: { ...RESPONSES, name: 'responses', path: '/v1/responses' },
   input_tokens: {
-    ...GENERATION,
+    ...RESPONSES,
     name: 'input_tokens',
     path: '/v1/responses/input_tokens',
-    format: 'responses',
     statuses: COUNT_STATUSES,
-    projection: {},
+    projection: REFERENCES,
   },
-  compact: { ...GENERATION, name: 'compact', path: '/v1/responses/compact', format: 'responses' },
+  compact: { ...RESPONSES, name: 'compact', path: '/v1/responses/compact' },
   get_response: { ...STORED_RESPONSE, name: 'get_response', statuses: COUNT_STATUSES },
   delete_response: { ...STORED_RESPONSE, name: 'delete_response', method: 'DELETE' },
   cancel_response: {
@@ -119,6 +121,9 @@ export const ENDPOINTS = {
   },
   usage: { ...READ, name: 'usage', path: '/v1/usage', statuses: [401, 429, 503], projection: NO_403 },
 } as const satisfies Record<string, Endpoint>;
+
+/** A response that is asked for over a WebSocket. */
+export const RESPONSES_OVER_WEBSOCKET = { ...ENDPOINTS.responses, projection: NO_504 } as const satisfies Endpoint;
 
 export type EndpointName = keyof typeof ENDPOINTS;
 

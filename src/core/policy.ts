@@ -63,6 +63,19 @@ export const LIMITS = section({
     }),
     (given) => given ?? null,
   ),
+  websockets: count(
+    'websockets',
+    'WebSockets that a process serves at the same time; never more than half of its connections.',
+    1_000,
+    ANY_COUNT,
+  ),
+  websockets_per_key: count('websocketsPerKey', 'The same of one key.', 64, ANY_COUNT),
+  websocket_memory_bytes: limitOfBytes(
+    'websocketMemoryBytes',
+    'What all WebSockets of a process remember of their latest responses.',
+    256 * MIB,
+    1024 * GIB,
+  ),
   header_bytes: limitOfBytes('headerBytes', 'The request line and the headers of a request together.', 32 * 1024, MIB),
   header_count: count('headerCount', 'Headers of a request.', 200, { minimum: 10, maximum: 2000 }),
   // Longer than the idle time of the usual load balancers, which must be the ones to close.

@@ -150,6 +150,8 @@ export class RequestRecord {
   userAgent: string | null = null;
   traceparent: string | null = null;
   clientAddress: string | null = null;
+  /** It came over a WebSocket, or has opened one. */
+  webSocket = false;
 
   /** Null where the request was not authenticated. */
   keyId: string | null = null;

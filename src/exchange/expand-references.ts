@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../core/conditions.ts';
 import type { Policy } from '../core/policy.ts';
-import type { ItemsOutcome, Renewal, StoredResponses } from '../ledger/port.ts';
+import type { ItemsOutcome, Renewal } from '../ledger/port.ts';
 import { arrayAt, isObject, type Json, type JsonObject } from '../lib/json.ts';
 import { refuse } from '../wire/errors.ts';
 import { change } from '../wire/json/edit.ts';
@@ -13,6 +13,7 @@ import { ENCRYPTED_REASONING } from '../wire/responses/answer-state.ts';
 import { inputItems, isStorableId, readInput, readOutput, type StoredOutput } from '../wire/responses/stored-items.ts';
 import { storeFailed } from './gateway.ts';
 import type { RequestState } from './request-state.ts';
+import type { References, ResponseMemory } from './response-memory.ts';
 
 export interface ExpandedRequest {
   /** The same object where the request refers to nothing. */
@@ -27,17 +28,19 @@ type Limits = Pick<Policy, 'limits' | 'responses'>;
 
 /** Throws `GatewayError('invalid_request')` that names the reference which cannot be expanded. */
 export async function expandReferences(
-  store: StoredResponses,
+  store: References,
   keyId: string,
   policy: Limits,
   request: ParsedBody,
+  memory: ResponseMemory | null = null,
 ): Promise<ExpandedRequest> {
   const { body } = request;
   const keeps = policy.responses.store && body.store !== false;
   const asksForEncrypted = (arrayAt(body, 'include') ?? []).includes(ENCRYPTED_REASONING);
   const newInput = inputItems(body.input);
   const previousResponseId = body.previous_response_id ?? null;
-  const expansion = new Expansion(store, keyId, policy);
+  const stored = policy.responses.store ? store : null;
+  const expansion = new Expansion(memory === null ? stored : memory.before(stored), keyId, policy);
   if (previousResponseId !== null) await expansion.addChain(previousResponseId);
   expansion.addOwn(newInput);
   await expansion.lookUp();
@@ -45,11 +48,12 @@ export async function expandReferences(
     answer: {
       store: keeps,
       previousResponseId: typeof previousResponseId === 'string' ? previousResponseId : null,
-      hidesEncrypted: keeps && !asksForEncrypted,
+      hidesEncrypted: (keeps || memory !== null) && !asksForEncrypted,
     },
     newInput,
     chain: expansion.chain,
     storedReasoning: expansion.storedReasoning,
+    memory,
   };
   if (!expansion.changes) return { request, state };
   const bytes = change(
@@ -74,14 +78,15 @@ interface PlacedItem {
 class Expansion {
   readonly chain = new Set<string>();
   readonly storedReasoning = new Map<string, string>();
-  readonly #store: StoredResponses;
+  /** Null where nothing can be referred to. */
+  readonly #store: References | null;
   readonly #policy: Limits;
   readonly #renewal: Renewal;
   readonly #placed: PlacedItem[] = [];
   /** Stored output items by their ids. */
   readonly #known = new Map<string, { readonly item: JsonObject; readonly provider: string }>();
 
-  constructor(store: StoredResponses, keyId: string, policy: Limits) {
+  constructor(store: References | null, keyId: string, policy: Limits) {
     this.#store = store;
     this.#policy = policy;
     this.#renewal = { keyId, keepMs: policy.responses.keepMs, bytesMax: policy.limits.bodyBytes };
@@ -95,9 +100,9 @@ class Expansion {
   async addChain(id: Json): Promise<void> {
     const param = 'previous_response_id';
     if (typeof id !== 'string') refuse(param, `${param} must be a string.`);
-    this.#refuseWithoutStore(param);
+    const store = this.#referable(param);
     if (!isStorableId(id)) throw unknownResponse(id);
-    const outcome = await this.#store.findChain(id, this.#renewal).catch(storeFailed);
+    const outcome = await store.findChain(id, this.#renewal).catch(storeFailed);
     if (outcome.kind === 'unknown') throw unknownResponse(id, outcome.id);
     if (outcome.kind === 'cycle') refuse(param, `${param}: the responses that ${id} continues continue each other.`);
     if (outcome.kind === 'too_large') throw tooLarge(this.#policy);
@@ -113,7 +118,7 @@ class Expansion {
     for (const [index, item] of items.entries()) {
       const param = `input[${index}].id`;
       if (isObject(item) && item.type === 'item_reference') {
-        this.#refuseWithoutStore(param);
+        this.#referable(param);
         if (!isStorableId(item.id)) throw unknownItem(param, item.id);
       }
       this.#placed.push({ item, param });
@@ -122,7 +127,7 @@ class Expansion {
 
   /** Reads the items that are referred to and not here yet. */
   async lookUp(): Promise<void> {
-    if (!this.#policy.responses.store) return;
+    if (this.#store === null) return;
     const wanted = new Set<string>();
     for (const { item } of this.#placed) {
       const id = referredId(item);
@@ -166,9 +171,11 @@ class Expansion {
     return id === null ? null : (this.#known.get(id)?.item ?? (isReference(item) ? item : null));
   }
 
-  #refuseWithoutStore(param: string): void {
-    if (this.#policy.responses.store) return;
-    refuse(param, `${param}: this gateway stores no responses (store: false for all of them). Send the whole input.`);
+  #referable(param: string): References {
+    return (
+      this.#store ??
+      refuse(param, `${param}: this gateway stores no responses (store: false for all of them). Send the whole input.`)
+    );
   }
 }
 
@@ -187,7 +194,7 @@ const GONE = 'It is unknown, expired, deleted, too large to be kept, or not one 
 
 function unknownResponse(id: Json, missing = id): GatewayError {
   const which = missing === id ? 'no response' : `${shown(id)} continues a response that is not stored:`;
-  return new GatewayError('invalid_request', {
+  return new GatewayError('previous_response_not_found', {
     message: `previous_response_id: ${which} ${shown(missing)}${missing === id ? ' is stored' : ''}. ${GONE}`,
     param: 'previous_response_id',
   });

@@ -4,6 +4,7 @@ import type { ParsedBody } from '../wire/json/parse-request.ts';
 import { type Compaction, withSummaries } from '../wire/responses/compaction.ts';
 import { type ExpandedRequest, expandReferences } from './expand-references.ts';
 import type { Gateway } from './gateway.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 /** What reading a request of this key needs beyond its bytes. */
 export interface Expander {
@@ -14,11 +15,17 @@ export interface Expander {
   readonly stores: boolean;
 }
 
-export function expander({ ledger, seals }: Gateway, keyId: string, policy: Policy): Expander {
+/** `memory`: of the connection that the request has come on, where it has one. */
+export function expander(
+  { ledger, seals }: Gateway,
+  keyId: string,
+  policy: Policy,
+  memory: ResponseMemory | null = null,
+): Expander {
   const own = seals.of(keyId);
   return {
     async expand(parsed) {
-      const expanded = await expandReferences(ledger, keyId, policy, parsed);
+      const expanded = await expandReferences(ledger, keyId, policy, parsed, memory);
       const request = withSummaries(expanded.request, (sealed) => own.open(sealed));
       return request === expanded.request ? expanded : { ...expanded, request };
     },

@@ -24,12 +24,24 @@ export function finishAnswer(
   storage: ResponseStorage,
 ): FinishedAnswer {
   // The events of a stream have said so already.
-  if (streamed && !state.answer.store) return { bytes, kept: null };
+  if (streamed && !state.answer.store && state.memory === null) return { bytes, kept: null };
   const final = new FinalBytes(bytes, streamed);
   const kept = state.answer.store && final.response ? keptResponse(state, final.response, provider, storage) : null;
   // A response without its input is there for item references, but it is not stored as a whole.
   const store = kept !== null && kept.input !== null;
+  if (!store && final.response) remember(state, final.response, provider, storage);
   return { bytes: final.written({ ...state.answer, store }), kept };
+}
+
+/** For the connection alone, within what that may have. */
+function remember(state: RequestState, response: JsonObject, provider: string, storage: ResponseStorage): void {
+  const { memory } = state;
+  if (memory === null) return;
+  const room = { ...storage, recordBytes: memory.bytesMax, keyBytes: memory.bytesMax };
+  const record = keptResponse(state, response, provider, room);
+  if (record === null || record.input === null) return;
+  const { id, parentId, itemIds, input, output } = record;
+  memory.keep({ id, parentId, itemIds, input, output });
 }
 
 function keptResponse(

@@ -1,6 +1,7 @@
 /** The state of a responses request: what it refers to, and whether its answer can be referred to later. Types only. */
 import type { Json } from '../lib/json.ts';
 import type { AnswerState } from '../wire/responses/answer-state.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 export interface RequestState {
   /** The state that the answer is to show: `store` where the response is to be kept. */
@@ -11,4 +12,6 @@ export interface RequestState {
   readonly chain: ReadonlySet<string>;
   /** Reasoning and compactions in the input that come from the store: the provider that made each item, by the id of the item. */
   readonly storedReasoning: ReadonlyMap<string, string>;
+  /** Where the answer is remembered that is not kept. */
+  readonly memory: ResponseMemory | null;
 }

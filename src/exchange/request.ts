@@ -8,6 +8,7 @@ import type { RequestInfo } from '../wire/format.ts';
 import type { ParsedBody } from '../wire/json/parse-request.ts';
 import type { Compaction } from '../wire/responses/compaction.ts';
 import type { RequestState } from './request-state.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 /** The request headers that the gateway reads. */
 export type ReadHeader =
@@ -44,6 +45,8 @@ export interface ClientRequest<E extends Endpoint = Endpoint> {
   readonly clientAddress: string;
   /** The record of the request; each stage notes what it knows. */
   readonly record: RequestRecord;
+  /** Of the connection, where it lasts for several responses. */
+  readonly memory?: ResponseMemory | undefined;
   /** The exact bytes, or why they could not be had. To be called once. */
   readBody(limitBytes: number): Promise<Buffer | GatewayError>;
 }

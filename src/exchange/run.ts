@@ -36,7 +36,7 @@ const LINGER_MAX_MS = 30_000;
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
-  const expand = expander(gateway, caller.key.id, config.policy);
+  const expand = expander(gateway, caller.key.id, config.policy, request.memory);
   const read = await readRequest(request, config.policy.limits, expand, config.catalog.withDefaults);
   noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>

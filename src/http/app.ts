@@ -1,9 +1,16 @@
 /** The public listener: routes only. What an operation does is in `exchange/` and `endpoints/`, how it is answered in `reply.ts`. */
 import type { TrustedProxies } from '../core/client-address.ts';
 import { GatewayError } from '../core/conditions.ts';
-import { ENDPOINTS, type Endpoint, ORIGINS, parameterisedPath, pathBelowOrigin } from '../core/endpoints.ts';
+import {
+  ENDPOINTS,
+  type Endpoint,
+  ORIGINS,
+  parameterisedPath,
+  pathBelowOrigin,
+  RESPONSES_OVER_WEBSOCKET,
+} from '../core/endpoints.ts';
 import type { Mode } from '../core/key.ts';
-import { clientText, RequestRecord } from '../core/request-record.ts';
+import { RequestRecord } from '../core/request-record.ts';
 import { countTokens } from '../endpoints/count-tokens.ts';
 import { getModel, listModels } from '../endpoints/models.ts';
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from '../endpoints/stored-response.ts';
@@ -13,12 +20,14 @@ import type { ClientRequest } from '../exchange/request.ts';
 import { run } from '../exchange/run.ts';
 import type { IncomingRequest, RequestHandler, ServerResponse } from '../transport/server.ts';
 import { withCors } from './cors.ts';
-import { clientAddress, HttpRequest } from './http-request.ts';
+import { HttpRequest } from './http-request.ts';
 import { openApiBytes } from './openapi.ts';
 import { REFERENCE_PATH, REFERENCE_SCRIPT_PATH, sendReference, sendReferenceScript } from './reference.ts';
 import { isOfConnections, refusalOf } from './refusal.ts';
 import { Reply } from './reply.ts';
 import { newRequestId } from './request-id.ts';
+import type { ResponseSockets } from './response-sockets.ts';
+import { noteClient, serveRequest } from './serve-request.ts';
 
 interface AppOptions {
   /** More headers than this are refused by the transport. */
@@ -34,6 +43,8 @@ interface AppOptions {
   ready(): Promise<boolean>;
   /** False while the gateway drains. */
   accepting(): boolean;
+  /** Who serves the WebSockets. */
+  readonly sockets: Pick<ResponseSockets, 'accept'>;
   /** Asked about paths that no endpoint has: whether it answers. */
   readonly pages: Pages | null;
 }
@@ -83,7 +94,28 @@ export function requestHandler(options: AppOptions): RequestHandler {
     if (!isOfConnections(fault)) record.finish(options.gateway.observer);
     return refused;
   };
-  return withCors({ onRequest, refusal }, options.corsOrigins ?? []);
+  const onUpgrade: RequestHandler['onUpgrade'] = (request, response) => {
+    const path = pathOf(request);
+    const mode = webSocketMode(path);
+    if (!options.accepting()) {
+      refuse(options, request, response, new GatewayError('service_unavailable', { message: DRAINING }));
+    } else if (mode !== null) {
+      const accept: Operation<typeof RESPONSES_OVER_WEBSOCKET> = (_gateway, opened, reply) =>
+        options.sockets.accept(request, opened, response, reply);
+      void serve(options, RESPONSES_OVER_WEBSOCKET, mode, accept, request, response);
+    } else if (routes.has(path) || parameterisedRoute(routes, path) !== undefined) {
+      response.requireUpgrade('HTTP/1.1');
+      refuse(options, request, response, new GatewayError('upgrade_required'));
+    } else refuseRoute(options, request, response);
+  };
+  return withCors({ onRequest, onUpgrade, refusal }, options.corsOrigins ?? []);
+}
+
+/** Of the origin where a WebSocket is served at this path; null for every other path. */
+function webSocketMode(path: string): Mode | null {
+  const { path: below } = RESPONSES_OVER_WEBSOCKET;
+  const found = ORIGINS.find(({ prefix }) => path === prefix + below || path === `${prefix}/v1${below}`);
+  return found?.mode ?? null;
 }
 
 /** By exact path and method; a route with a parameter by the path of its endpoint. */
@@ -161,7 +193,7 @@ function routesOf(options: AppOptions): Routes {
   return routes;
 }
 
-async function serve<E extends Endpoint>(
+function serve<E extends Endpoint>(
   { gateway, secure, proxies = null }: AppOptions,
   endpoint: E,
   originMode: Mode,
@@ -169,11 +201,9 @@ async function serve<E extends Endpoint>(
   incoming: IncomingRequest,
   response: ServerResponse,
 ): Promise<void> {
-  const requestId = newRequestId();
-  const record = new RequestRecord(requestId, endpoint, gateway.clock.nowMs());
+  const record = new RequestRecord(newRequestId(), endpoint, gateway.clock.nowMs());
   const reply = new Reply(response, record, endpoint, endpoint.envelope);
-  gateway.inFlight.requestStarted();
-  try {
+  return serveRequest(gateway, reply, async () => {
     noteClient(record, gateway, proxies, incoming);
     const request = new HttpRequest<E>(incoming, proxies, {
       endpoint,
@@ -184,34 +214,11 @@ async function serve<E extends Endpoint>(
       record,
     });
     await operation(gateway, request, reply);
-  } catch (err) {
-    if (!(err instanceof GatewayError))
-      gateway.log.error({ err, requestId, keyId: record.keyId }, 'unexpected failure');
-    else if (err.cause !== undefined)
-      gateway.log.warn({ err: err.cause, requestId, keyId: record.keyId, condition: err.condition }, err.message);
-    reply.error(err);
-  } finally {
-    record.clientClosed = reply.closed;
-    record.finish(gateway.observer);
-    gateway.inFlight.requestEnded();
-  }
-}
-
-function noteClient(
-  record: RequestRecord,
-  gateway: Gateway,
-  proxies: TrustedProxies | null,
-  incoming: IncomingRequest,
-): void {
-  const { headers } = incoming;
-  record.clientRequestId = clientText(headers.get('x-request-id') ?? headers.get('x-client-request-id'));
-  record.userAgent = clientText(headers.first('user-agent'));
-  record.traceparent = clientText(headers.first('traceparent'));
-  if (gateway.policy().requestLog.clientAddress) record.clientAddress = clientText(clientAddress(incoming, proxies));
+  });
 }
 
 /** What is done for a request to an endpoint. It answers, or throws what `reply.error` answers with. */
-type Operation<E extends Endpoint> = (gateway: Gateway, request: ClientRequest<E>, reply: Reply) => Promise<void>;
+type Operation<E extends Endpoint> = (gateway: Gateway, request: HttpRequest<E>, reply: Reply) => Promise<void>;
 
 interface JsonAnswer {
   readonly body: object;
@@ -233,10 +240,7 @@ function refuseRoute(options: AppOptions, request: IncomingRequest, response: Se
   const endpoints = endpointsAt(relative);
   const [endpoint] = endpoints;
   const allow = endpoint ? endpoints.map(({ method }) => method).join(', ') : OPEN_PATHS[path];
-  if (endpoint?.name === 'responses' && request.headers.first('upgrade') !== null) {
-    response.requireUpgrade('HTTP/1.1');
-    refuse(options, request, response, new GatewayError('upgrade_required'));
-  } else if (allow !== undefined) {
+  if (allow !== undefined) {
     const message = `This route accepts ${allow} only.`;
     refuse(options, request, response, new GatewayError('method_not_allowed', { message }), ['allow', allow]);
   } else {

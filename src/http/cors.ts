@@ -19,9 +19,11 @@ export function withCors(handler: RequestHandler, origins: readonly string[]): R
   if (origins.length === 0) return handler;
   const everyone = origins.includes(ANY);
   const allowed = new Set(origins);
-  const { onRequest, refusal } = handler;
+  const { onRequest, onUpgrade, refusal } = handler;
   return {
     refusal,
+    // A page cannot open one: browsers let it send no credential with a WebSocket.
+    onUpgrade,
     onRequest: (request, response) => {
       const origin = request.headers.first('origin');
       const allow = origin === null ? null : everyone ? ANY : allowed.has(origin.toLowerCase()) ? origin : null;

@@ -84,7 +84,10 @@ Send an API key with every request. Keys with credit (\`mg_c_…\`) use the path
 (\`mg_t_…\`) use the same paths below \`/token\`.
 
 Every response has an \`x-request-id\`: name it when you ask the operator about a request. Errors have a \`code\`, which is what a
-program should decide by, and a message for people.`;
+program should decide by, and a message for people.
+
+\`/v1/responses\` is served over WebSocket too: a text message \`{"type": "response.create", …}\` has the members of the request
+that is described here, and is answered with the events of its stream, each as a message.`;
 
 let bytes: Buffer | null = null;
 

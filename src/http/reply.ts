@@ -68,6 +68,13 @@ export class Reply implements ResponseSink {
     this.#response.destroy();
   }
 
+  /** The header fields of a 101, which the connection sends itself. */
+  switchProtocols(): RawHeaders {
+    this.record.status = 101;
+    this.record.webSocket = true;
+    return ['x-request-id', this.requestId];
+  }
+
   send(status: number, contentType: string, body: Uint8Array, extra = NO_HEADERS): void {
     const headers = this.#headers(contentType);
     if (extra.length > 0) headers.push(...extra);

@@ -7,6 +7,7 @@ export const {
   IncomingMessage,
   METHODS,
   request,
+  ServerResponse,
   STATUS_CODES,
   validateHeaderName,
   validateHeaderValue,

@@ -29,6 +29,7 @@ function fieldsOf(record: RequestRecord): object {
     clientRequestId: record.clientRequestId ?? undefined,
     clientAddress: record.clientAddress ?? undefined,
     endpoint: record.endpoint,
+    webSocket: record.webSocket || undefined,
     model: record.askedModel ?? undefined,
     provider: attempts.at(-1)?.provider,
     attempts: attempts.length,

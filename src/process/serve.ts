@@ -19,6 +19,7 @@ import { ReplyBudget } from '../exchange/reply-recorder.ts';
 import { RunJournal } from '../exchange/run-journal.ts';
 import { Seals } from '../exchange/seals.ts';
 import { requestHandler } from '../http/app.ts';
+import { ResponseSockets } from '../http/response-sockets.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import { startMaintenance } from '../ledger/maintenance.ts';
 import { AccessLog } from '../observe/access-log.ts';
@@ -238,8 +239,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ended: options.operatorData.endedPageSessions,
     requestLog: reader,
   });
+  const sockets = new ResponseSockets({ gateway, proxies, connections: limits.connections });
   const handler = requestHandler({
     gateway,
+    sockets,
     pages,
     secure: tls !== null,
     headerCount: limits.headerCount,
@@ -286,7 +289,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     stop: async (requestId) => gateway.inFlight.stop(requestId),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),
-    metrics: async () => [await metrics.reading({ gateway, server, ledger, requestLog })],
+    metrics: async () => [await metrics.reading({ gateway, server, sockets, ledger, requestLog })],
     preStop: async () => {
       stopping = true;
       // A load balancer that keeps connections would send a request just when the drain closes them.
@@ -297,6 +300,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       stopping = true;
       draining = true;
       server.close();
+      sockets.drain();
       await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);
     },
     close: () => opened.disposeAsync(),

@@ -7,6 +7,7 @@ import type { Mode } from '../core/key.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RunningRequest } from '../core/request-record.ts';
 import type { Gateway } from '../exchange/gateway.ts';
+import type { ResponseSockets } from '../http/response-sockets.ts';
 import type { LedgerStats } from '../ledger/group-commit/batch-stats.ts';
 import type { OwnedLedger } from '../ledger/ledger.ts';
 import type { Reading, Sample } from '../observe/metrics/reading.ts';
@@ -22,6 +23,7 @@ const LOOK_MS = 20;
 interface ServingParts {
   readonly gateway: Pick<Gateway, 'catalog' | 'routing' | 'inFlight'>;
   readonly server: Pick<HttpServer, 'connections'>;
+  readonly sockets: Pick<ResponseSockets, 'size' | 'memoryBytes'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   readonly requestLog: { readonly stats: RequestLogStats };
 }
@@ -35,7 +37,7 @@ export class ServingMetrics {
     this.requests = new RequestMetrics({ perKey });
   }
 
-  async reading({ gateway, server, ledger, requestLog }: ServingParts): Promise<Reading> {
+  async reading({ gateway, server, sockets, ledger, requestLog }: ServingParts): Promise<Reading> {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
     return {
       ...this.requests.reading(),
@@ -45,6 +47,8 @@ export class ServingMetrics {
       ...requestLogReading(requestLog.stats),
       ...this.#loopReading(),
       gateway_connections: one(server.connections),
+      gateway_websockets: one(sockets.size),
+      gateway_websocket_memory_bytes: one(sockets.memoryBytes),
       gateway_heap_used_bytes: one(used_heap_size),
       gateway_heap_limit_bytes: one(heap_size_limit),
     };

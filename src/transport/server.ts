@@ -74,8 +74,46 @@ export interface Refusal {
   readonly content: Buffer;
 }
 
+/** The response to a client that asks for a WebSocket: a refusal like any other, or `accept`. */
+export interface UpgradeResponse extends ServerResponse {
+  /** Sends the 101. Null where the handshake is not valid, and is to be refused, or the client has gone. */
+  accept(headers: RawHeaders, messageBytesMax: number, handler: WebSocketHandler): Promise<WebSocketConnection | null>;
+}
+
+/** Told what happens on a WebSocket. */
+export interface WebSocketHandler {
+  /** A whole message; at most one of a connection in a turn of the event loop. */
+  onMessage(content: Buffer, isText: boolean): void;
+  /** A frame that cannot be, or a message that is too large: nothing more is read. To be closed with this code, also later. */
+  onFault(code: number): void;
+  /** Once, as soon as the client has begun to close, or the connection has ended. */
+  onClose(): void;
+}
+
+/** After its end, and once the client has begun to close, its methods do nothing. */
+export interface WebSocketConnection {
+  readonly closed: boolean;
+  /** What has come since the last whole message. */
+  readonly partialBytes: number;
+  /** Whether the client reads too slowly: stop until `onDrain`. */
+  readonly needsDrain: boolean;
+  /** At most one listener, called once; not at all where the connection ends first. */
+  onDrain(listener: () => void): void;
+  /** One message, as text. */
+  send(content: Buffer): void;
+  ping(): void;
+  /**
+   * To be called regularly: pings a client of which nothing was heard, and cuts off one that has not answered since the
+   * last time. False where it has, or where a large message has been on its way for longer than `messageMs`.
+   */
+  check(messageMs: number): boolean;
+  close(code: number, reason: string): void;
+  destroy(): void;
+}
+
 export interface RequestHandler {
   onRequest(request: IncomingRequest, response: ServerResponse): void;
+  onUpgrade(request: IncomingRequest, response: UpgradeResponse): void;
   refusal(fault: RequestFault): Refusal;
 }
 

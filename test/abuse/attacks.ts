@@ -8,6 +8,7 @@ import { NEVER_READING } from './attacks/never-reading.ts';
 import { PIPELINING } from './attacks/pipelining.ts';
 import { TEXT_WORK } from './attacks/text.ts';
 import { UNMETERED_TEXT } from './attacks/unmetered.ts';
+import { WEB_SOCKETS } from './attacks/web-sockets.ts';
 import { HANGING_WEBHOOKS } from './attacks/webhooks.ts';
 import type { Attack } from './trial.ts';
 
@@ -21,5 +22,6 @@ export const ATTACKS: readonly Attack[] = [
   JSON_VALUES,
   NEVER_READING,
   IDLE_CONNECTIONS,
+  WEB_SOCKETS,
   HANGING_WEBHOOKS,
 ];

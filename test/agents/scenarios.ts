@@ -30,6 +30,8 @@ export interface Scenario {
   readonly tools: readonly string[];
   /** A tool that is offered only once the model has searched for it. */
   readonly found?: string;
+  /** Every request must come over a WebSocket. */
+  readonly webSocket?: true;
   script(workFolder: string): readonly Step[];
 }
 
@@ -270,6 +272,8 @@ export const SCENARIOS: readonly Scenario[] = [
   codexWithPatch('messages', 'translated'),
   codexWithPatch('chat', 'translated'),
   codexWithPatch('responses', 'passed through', 'token_budget'),
+  { ...codexWithPatch('messages', 'translated, over WebSocket'), webSocket: true },
+  { ...codexWithPatch('responses', 'passed through, over WebSocket', 'token_budget'), webSocket: true },
   codexWithSearch('messages'),
   codexWithSearch('chat'),
   codexWithFunctions('messages'),

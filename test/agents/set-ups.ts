@@ -21,6 +21,8 @@ export interface Place {
   readonly resumes?: boolean | undefined;
   /** Streamed, also where the agent is asked for whole answers otherwise. */
   readonly streams?: boolean | undefined;
+  /** Over a WebSocket, where the agent can. */
+  readonly webSocket?: boolean | undefined;
 }
 
 export interface SetUp {
@@ -113,7 +115,7 @@ const codex: Agent = {
   title: 'Codex',
   package: { npm: '@openai/codex' },
   route: 'responses',
-  async setUp({ installed, home, key, baseUrl, model, prompt, resumes }) {
+  async setUp({ installed, home, key, baseUrl, model, prompt, resumes, webSocket }) {
     const config = [
       `model = "${model}"`,
       'model_provider = "gateway"',
@@ -129,6 +131,7 @@ const codex: Agent = {
       `base_url = "${baseUrl}"`,
       'env_key = "GATEWAY_KEY"',
       'wire_api = "responses"',
+      ...(webSocket ? ['supports_websockets = true'] : []),
     ];
     await writeFile(join(home, 'config.toml'), `${config.join('\n')}\n`);
     const script = join(installed, 'node_modules/@openai/codex/bin/codex.js');

@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CreatedKey } from '../../src/admin/keys/schema.ts';
+import type { RequestRecord } from '../../src/core/request-record.ts';
 import { inputTokens, totalTokens } from '../../src/core/usage.ts';
 import { auditClean } from '../support/requests.ts';
 import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
@@ -118,20 +119,28 @@ export async function playLoop(scenario: Scenario, installed: string, before?: B
   const agent: Agent = agentOf(scenario.agent);
   let ended: Ended | null = null;
   try {
-    await using gateway = await startedGateway({ config: configText(scenario, upstream.origin) });
+    const requests: RequestRecord[] = [];
+    const observer = { started: () => {}, finished: (record: RequestRecord) => void requests.push(record) };
+    const config = configText(scenario, upstream.origin);
+    await using gateway = await startedGateway({ config, observers: [observer] });
     await using outside = await closedOutside();
-    const { model, mode } = scenario;
+    const { model, mode, webSocket } = scenario;
     const key = mode === 'credit' ? await gateway.creditKey() : await gateway.tokenKey();
     const { proxy } = outside;
     const through = (await before?.(gateway.origin)) ?? ((address: string) => address);
     const [origin, baseUrl] = [through(key.origin), through(key.base_url)];
     const place = { installed, home, workFolder: folder, key: key.key, origin, baseUrl, model, prompt: PROMPT };
-    ended = await runAgent(agent, { ...place, proxy });
+    ended = await runAgent(agent, { ...place, proxy, webSocket });
     assert.equal(ended.code, 0, 'the exit code');
     assert.ok(agent.shown(ended.stdout, ended.stderr).includes(FINAL), 'the final text is shown');
     await checkFolder(folder);
     checkLoop(scenario, upstream, folder);
     await checkBooks(gateway, key, upstream.answers);
+    const generated = requests.filter(({ settlement }) => settlement !== null);
+    assert.ok(
+      generated.every((request) => request.webSocket === (webSocket ?? false)),
+      'the way that it was told to go',
+    );
     assertStaysHere(agent, outside.asked);
   } catch (error) {
     const printed = ended && `stdout: ${ended.stdout.slice(-2_000)}\nstderr: ${ended.stderr.slice(-2_000)}`;

@@ -5,6 +5,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { RequestRecord } from '../../src/core/request-record.ts';
+import { refusedHandshake, SocketClient, webSocketOf } from '../support/socket-client.ts';
 import { type StartedGateway, startedGateway } from '../support/started-gateway.ts';
 import { type GatedUpstream, gatedUpstream } from '../support/upstreams/gated.ts';
 import { PROXIES, type RunningProxy, startProxy } from './proxy.ts';
@@ -110,6 +111,24 @@ for (const name of PROXIES) {
       assert.match(response.headers['content-type'] ?? '', /^application\/json/);
       request.on('error', () => {});
       request.destroy();
+    });
+
+    test('[R80] a WebSocket is passed on, with the address of its client, and so is what it is refused with', async () => {
+      const known = records.length;
+      await using client = await SocketClient.open({ origin: proxy.origin, key }, { localAddress: CLIENT });
+      client.create('Hi', { model: 'gated/one' });
+      const call = await upstream.next();
+      call.begin();
+      assert.equal((await client.next()).type, 'response.created', 'an event is there before the next one is sent');
+      call.finish();
+      await client.completed();
+      const wrong = await refusedHandshake(webSocketOf({ origin: proxy.origin, key: 'mg_c_wrong' }));
+      assert.deepEqual(wrong, { status: 401, code: 'invalid_credentials' });
+      const seen = records.slice(known).filter(({ status }) => status === 101 || status === 200);
+      assert.deepEqual(
+        seen.map(({ clientAddress }) => clientAddress),
+        [CLIENT, CLIENT],
+      );
     });
 
     test('a large prompt and its idempotency key arrive as they were sent', async () => {

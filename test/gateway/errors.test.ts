@@ -37,15 +37,21 @@ describe('every condition at every endpoint', () => {
   });
 
   test('only what cannot happen at an endpoint is told as a fault of the gateway there', () => {
-    const body: readonly Condition[] = ['invalid_request', 'model_not_found', 'context_length_exceeded', 'not_found'];
+    const refused: readonly Condition[] = [
+      'invalid_request',
+      'context_length_exceeded',
+      'previous_response_not_found',
+      'websocket_connection_limit_reached',
+    ];
+    const body: readonly Condition[] = [...refused, 'model_not_found', 'not_found'];
     const balance: readonly Condition[] = ['insufficient_credit', 'idempotency_in_flight', 'idempotency_conflict'];
     const provider: readonly Condition[] = ['provider_unavailable', 'upstream_error', 'upstream_timeout'];
     const impossible: Readonly<Record<EndpointName, readonly Condition[]>> = {
       models: [...body, ...balance, ...provider],
-      get_model: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
+      get_model: [...refused, ...balance, ...provider],
       usage: [...body, ...balance, ...provider],
       get_response: [...balance, ...provider],
-      delete_response: [...body.slice(0, 1), ...body.slice(2, 3), ...balance, ...provider],
+      delete_response: [...refused, ...balance, ...provider],
       input_items: [...balance, ...provider],
       cancel_response: [...balance, ...provider],
       count_tokens: [...balance, ...provider],

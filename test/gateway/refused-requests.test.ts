@@ -228,7 +228,7 @@ describe('requests that reach no work', () => {
 
   test('[R34] [R45] so has the 426 to a WebSocket', async () => {
     for (const origin of [credit.origin, budget.origin]) {
-      const reply = await rawCall(`${origin}/v1/responses`, {
+      const reply = await rawCall(`${origin}/v1/chat/completions`, {
         headers: [
           ['connection', 'Upgrade'],
           ['upgrade', 'websocket'],

@@ -21,6 +21,7 @@ const LATER = [
   'fastify',
   '@fastify',
   'prom-client',
+  'ws',
 ];
 
 test('a start without a config file, and a first answer, load no package that only others need', async () => {

@@ -10,13 +10,13 @@ import type { RequestInfo } from '../../src/wire/format.ts';
 import { FORMATS } from '../../src/wire/formats.ts';
 import { parseBody } from '../../src/wire/json/parse-request.ts';
 import { compare, type Decision, readDecisions } from '../../tools/drift/decisions.ts';
-import { type Kind, surfaceOf } from '../../tools/drift/surface.ts';
+import { KINDS, type Kind, surfaceOf } from '../../tools/drift/surface.ts';
 import { MINIMAL } from '../translate/run-lane.ts';
 
-const SDKS = ['openai', '@anthropic-ai/sdk'];
+const SDKS = ['openai', '@anthropic-ai/sdk', '@google/genai'];
 const decided = readDecisions();
 
-function named(api: Format, kind: Kind, ...decisions: Decision[]): string[] {
+function named(api: string, kind: Kind, ...decisions: Decision[]): string[] {
   return decided
     .filter((entry) => entry.api === api && entry.kind === kind && decisions.includes(entry.decision))
     .map(({ name }) => name);
@@ -43,8 +43,8 @@ const ASKING: Readonly<Record<string, Json>> = {
   workspace_id: 'wrkspc_1',
 };
 
-/** `betas` is a header of the protocol, and only an argument of the SDK. */
-const REQUIRED = ['model', 'messages', 'input', 'betas'];
+/** `betas` is a header of the protocol, and only an argument of the SDK; the last three belong to a message of a WebSocket. */
+const REQUIRED = ['model', 'messages', 'input', 'betas', 'type', 'generate', 'stream_id'];
 
 describe('names of the SDKs', () => {
   for (const name of SDKS) {
@@ -57,6 +57,16 @@ describe('names of the SDKs', () => {
       assert.ok(readFileSync('docs/connect/sdk-names.md', 'utf8').includes(`\`${name}\` ${version}`));
     });
   }
+
+  test('what is carried to Gemini, or priced, is known to the package that the gateway asks it through', () => {
+    const code = readFileSync('node_modules/@ai-sdk/google/dist/index.js', 'utf8');
+    const names = KINDS.flatMap((kind) => named('gemini', kind, 'carried', 'priced'));
+    assert.ok(names.length > 20);
+    assert.deepEqual(
+      names.filter((name) => !new RegExp(`\\b${name}\\b`).test(code)),
+      [],
+    );
+  });
 
   for (const format of ['chat', 'responses', 'messages'] as const) {
     for (const name of named(format, 'field', 'refused').filter((path) => !path.includes('.'))) {

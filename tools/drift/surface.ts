@@ -51,7 +51,11 @@ const SURFACES: readonly Surface[] = [
     package: 'openai',
     api: 'responses',
     roots: {
-      field: [members(RESPONSES, 'ResponseCreateParamsBase'), members(BETA_RESPONSES, 'ResponseCreateParamsBase')],
+      field: [
+        members(RESPONSES, 'ResponseCreateParamsBase'),
+        members(BETA_RESPONSES, 'ResponseCreateParamsBase'),
+        members(RESPONSES, 'ResponsesClientEvent.ResponseCreate'),
+      ],
       tool: [types(RESPONSES, 'Tool'), types(BETA_RESPONSES, 'BetaTool')],
       block: [
         types(RESPONSES, 'ResponseInputItem'),
@@ -61,7 +65,12 @@ const SURFACES: readonly Surface[] = [
         types(BETA_RESPONSES, 'BetaResponseInputItem'),
         types(BETA_RESPONSES, 'BetaResponseOutputItem'),
       ],
-      event: [types(RESPONSES, 'ResponseStreamEvent'), types(BETA_RESPONSES, 'BetaResponseStreamEvent')],
+      event: [
+        types(RESPONSES, 'ResponseStreamEvent'),
+        types(BETA_RESPONSES, 'BetaResponseStreamEvent'),
+        types(RESPONSES, 'ResponsesClientEvent'),
+        types(RESPONSES, 'ResponsesServerEvent'),
+      ],
       usage: [members(RESPONSES, 'ResponseUsage'), members(BETA_RESPONSES, 'BetaResponseUsage')],
     },
   },
@@ -94,12 +103,13 @@ const SURFACES: readonly Surface[] = [
   {
     package: '@google/genai',
     api: 'gemini',
-    // The gateway speaks to Gemini through `@ai-sdk/google`, which writes these fields itself.
+    // The gateway speaks to Gemini through `@ai-sdk/google`, which writes and reads these fields itself.
     depth: 1,
     roots: {
       field: [members(GENAI, 'GenerateContentConfig')],
       tool: [members(GENAI, 'Tool')],
       block: [members(GENAI, 'Part')],
+      event: [members(GENAI, 'GenerateContentResponse'), members(GENAI, 'Candidate')],
       usage: [members(GENAI, 'GenerateContentResponseUsageMetadata')],
     },
   },

@@ -101,6 +101,8 @@ export const FAMILIES = {
   gateway_targets_cooling: gauge('Targets of a provider that cool down after a failure.', ['provider'], true),
   gateway_credentials_cooling: gauge('1 while all credentials of a provider are cooling down.', ['provider'], true),
   gateway_connections: gauge('Open connections of clients.', [], true),
+  gateway_websockets: gauge('The WebSockets among them.', [], true),
+  gateway_websocket_memory_bytes: gauge('What WebSockets remember of their latest responses.', [], true),
   gateway_ledger_batch_operations: histogram(
     'Operations of the ledger that were committed together.',
     [],

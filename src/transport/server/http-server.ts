@@ -124,6 +124,9 @@ export class HttpServer {
     // `100 Continue` is sent when the content is wanted; other expectations are ignored.
     this.#listener.on('checkContinue', onMessage);
     this.#listener.on('checkExpectation', onMessage);
+    this.#listener.on('upgrade', (message: Http1Message, socket, head) => {
+      this.#http1.get(socket as Socket)?.upgradeReceived(message, head);
+    });
     this.#listener.on('connect', (_message, socket) => this.#http1.get(socket as Socket)?.failed('malformed'));
     this.#listener.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       const connection = this.#http1.get(socket as Socket);

@@ -5,11 +5,12 @@
  */
 import type { ServerResponse as OutgoingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { STATUS_CODES, validateHeaderValue } from '../../lib/node-http.ts';
+import { ServerResponse, STATUS_CODES, validateHeaderValue } from '../../lib/node-http.ts';
 import { Http1Error, type RequestFault } from '../errors.ts';
 import type { Refusal, RequestHandler, ServerLimits } from '../server.ts';
 import { type Http1Message, Http1Request, headOf, type RequestOwner } from './http1-request.ts';
 import { Http1Response, type ResponseOwner } from './http1-response.ts';
+import { Http1Upgrade } from './http1-upgrade.ts';
 import { stopParsing } from './stop-parsing.ts';
 
 /**
@@ -61,6 +62,8 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   /** What the socket had read when the current request was begun. */
   #servedAtBytes = -1;
   #closing = false;
+  /** Its client asks for a WebSocket, or has one: no request can follow. */
+  #leavesHttp = false;
   /** What the socket had read when the fault was found. */
   #faultAtBytes = 0;
   #linger: NodeJS.Timeout | null = null;
@@ -98,6 +101,31 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     message.resume();
     stopParsing(this.socket);
     this.#serveNext();
+  }
+
+  /** Only as the first request, or after the response to the one before. `head`: what has come behind it. */
+  upgradeReceived(message: Http1Message, head: Buffer): void {
+    const { socket } = this;
+    // Nobody else listens, now that Node does not.
+    socket.on('error', () => {});
+    const fault = this.#refused ?? (this.#free && this.#waiting.length === 0 ? null : 'malformed');
+    if (this.#closing || this.#fault !== null) socket.destroy();
+    else if (fault !== null) this.failed(fault);
+    else {
+      try {
+        const outgoing = new ServerResponse(message);
+        const request = new Http1Request(headOf(message, this.#owner.limits.headerCount), message, outgoing, this);
+        const response = new Http1Upgrade(outgoing, request, this, head);
+        this.#leavesHttp = true;
+        outgoing.assignSocket(socket);
+        outgoing.once('finish', () => this.#endSlowly());
+        this.#current = { request, response, outgoing };
+        this.#owner.handler.onUpgrade(request, response);
+      } catch (error) {
+        if (!(error instanceof Http1Error)) throw error;
+        this.failed(error.code);
+      }
+    }
   }
 
   /** What Node's parser or its timers found wrong; null: the socket itself has failed. */
@@ -149,7 +177,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
     const canFinish =
       request !== undefined &&
       (request.received || (!request.awaitsContinue && (request.contentBytes ?? 0) <= UNWANTED_BYTES_MAX));
-    this.#keeps = framed && canFinish && this.#owner.persistent && request.head.keepAlive;
+    this.#keeps = framed && canFinish && this.#owner.persistent && request.head.keepAlive && !this.#leavesHttp;
     return this.#keeps;
   }
 
@@ -178,6 +206,7 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
   check(): void {
     const { round, requestRoundsMax, idleRoundsMax } = this.#owner;
     const rounds = round - this.#endedAtRound;
+    if (this.#isWebSocket) return;
     if (!this.#closing && this.#current?.response.ended !== true) return;
     if (this.socket.writableLength > 0) {
       if (rounds > requestRoundsMax) this.socket.destroy();
@@ -186,13 +215,20 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
 
   /** Null while a request of it is served, or its response is on the way. */
   get idleSinceRound(): number | null {
+    if (this.#isWebSocket) return null;
     const idle = (this.#closing || (this.#free && this.#waiting.length === 0)) && this.socket.writableLength === 0;
     return idle ? this.#endedAtRound : null;
   }
 
   /** A new connection is not: its client has opened it for a request. */
   closeIfIdle(): void {
+    if (this.#isWebSocket) return;
     if (this.#current !== null && this.#free && this.#waiting.length === 0) this.#close(NOTHING);
+  }
+
+  /** Whoever has accepted it closes it, too. */
+  get #isWebSocket(): boolean {
+    return this.#leavesHttp && !this.#closing && this.#fault === null;
   }
 
   /** Whether nothing is being served, and what was has been received to its end. */

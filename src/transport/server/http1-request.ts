@@ -10,6 +10,26 @@ import { contentBytesOf, RequestHead } from './request-head.ts';
 /** Node's own object, which knows the request that it is part of: its listeners need no closures. */
 export class Http1Message extends IncomingMessage {
   request: Http1Request | null = null;
+  #asksForUpgrade = false;
+
+  /**
+   * Node notes here that a request asks for another protocol, and then asks it whether the connection leaves HTTP. Only for a
+   * WebSocket does it: a client that would rather speak HTTP/2 (`h2c`) is served as if it had not said so.
+   */
+  set upgrade(asked: boolean | null) {
+    // Node's constructor says null, before there are fields of this class.
+    if (asked !== null) this.#asksForUpgrade = asked;
+  }
+
+  get upgrade(): boolean {
+    return this.#asksForUpgrade && (this.method === 'CONNECT' || asksForWebSocket(this));
+  }
+}
+
+function asksForWebSocket({ method, httpVersionMinor, headers }: IncomingMessage): boolean {
+  const { upgrade = '', 'content-length': length = '0', 'transfer-encoding': coding } = headers;
+  const empty = length === '0' && coding === undefined;
+  return method === 'GET' && httpVersionMinor === 1 && upgrade.toLowerCase() === 'websocket' && empty;
 }
 
 /** The connection, as its request sees it. */

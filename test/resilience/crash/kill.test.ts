@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { gatewayProcess } from '../../support/gateway-process.ts';
+import { SocketClient } from '../../support/socket-client.ts';
 import { call } from '../../support/started-gateway.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -145,4 +146,41 @@ test('[F9] SIGTERM: no new work, the running stream finishes and is charged', as
   assert.equal(usage?.completion_tokens, 60);
   await ended;
   assert.equal(gateway.child.exitCode, 0);
+});
+
+test('[R80] [F2] kill -9 in the middle of responses over WebSockets: each is charged once, by its last mark', async () => {
+  const first = await gatewayProcess(dataDir);
+  const keys = [
+    await first.admin.createKey({ mode: 'credit', credit: '1' }),
+    await first.admin.createKey({ mode: 'token_budget', budget: '1000000' }),
+  ];
+  const usages = await Promise.all(
+    keys.map(async (key) => {
+      const client = await SocketClient.open(key);
+      // One that is complete, and one that never will be.
+      const { usage } = await client.create('[[tokens=10]] Hello').completed();
+      client.create(`[[tokens=${LONG_TOKENS}]] [[delay=10]]`);
+      for (let deltas = 0; deltas < 300; ) if ((await client.next()).delta !== undefined) deltas += 1;
+      return usage;
+    }),
+  );
+  await first.kill('SIGKILL');
+
+  const second = await gatewayProcess(dataDir);
+  try {
+    const audit = await second.admin.audit();
+    assert.deepEqual([audit.findings, audit.live_holds], [[], 0]);
+    for (const [index, { id, mode }] of keys.entries()) {
+      const { used, requests } = await second.admin.showKey(id);
+      const { input_tokens: input = 0, output_tokens: output = 0 } = usages[index] ?? {};
+      const nanos = mode === 'credit' ? [INPUT_NANOS, OUTPUT_NANOS] : [1, 1];
+      const complete = input * (nanos[0] ?? 0) + output * (nanos[1] ?? 0);
+      const charged = mode === 'credit' ? Math.round(used * 1e9) : used;
+      assert.ok(charged > complete + 100 * (nanos[1] ?? 0), `${mode}: the second one was marked, and charged`);
+      assert.ok(charged <= complete + LONG_TOKENS * (nanos[1] ?? 0) + 1_000 * (nanos[0] ?? 0), `${mode}: once`);
+      assert.equal(requests, 2);
+    }
+  } finally {
+    await second.kill('SIGTERM');
+  }
 });

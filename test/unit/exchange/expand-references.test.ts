@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../../src/core/conditions.ts';
+import { ENDPOINTS } from '../../../src/core/endpoints.ts';
+import { failureOf } from '../../../src/core/failure.ts';
 import { expandReferences } from '../../../src/exchange/expand-references.ts';
 import type { ChainOutcome, StoredLink, StoredResponses } from '../../../src/ledger/port.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
@@ -67,7 +69,8 @@ async function refusalOf(store: StoredResponses, body: object, policy = POLICY):
     (reason: unknown) => reason,
   );
   assert.ok(error instanceof GatewayError, String(error));
-  assert.equal(error.condition, 'invalid_request');
+  const { condition } = failureOf(ENDPOINTS.responses, error);
+  assert.equal(condition, 'invalid_request');
   return error;
 }
 
@@ -121,6 +124,8 @@ describe('[R64] previous_response_id', () => {
       store.chain = chain;
       const error = await refusalOf(store, { previous_response_id: 'resp_1', input: 'x' });
       assert.equal(error.param, 'previous_response_id');
+      // Over a WebSocket clients act on it: they send everything.
+      assert.equal(error.condition, chain.kind === 'unknown' ? 'previous_response_not_found' : 'invalid_request');
       assert.match(error.message, said);
     }
     store.chain = { kind: 'too_large' };

@@ -16,6 +16,7 @@ function handler(corsOrigins: readonly string[]): RequestHandler['onRequest'] {
     secure: false,
     corsOrigins,
     pages: null,
+    sockets: { accept: () => assert.fail() },
     ready: async () => true,
     accepting: () => true,
   }).onRequest;
@@ -94,6 +95,7 @@ describe('CORS', () => {
 test('without an allowed origin nothing stands in a request’s way', () => {
   const plain: RequestHandler = {
     onRequest: () => undefined,
+    onUpgrade: () => undefined,
     refusal: () => assert.fail(),
   };
   assert.equal(withCors(plain, []), plain);

@@ -12,6 +12,7 @@ test('[F6] [F9] /readyz is 503 without the store and during a drain, /healthz is
     gateway: REFUSING_GATEWAY,
     headerCount: 100,
     pages: null,
+    sockets: { accept: () => assert.fail() },
     secure: false,
     ready: async () => ready,
     accepting: () => accepting,

@@ -28,6 +28,8 @@ export interface ServerFixtureOptions {
   readonly log?: Log;
   readonly tls?: TlsIdentity;
   readonly isProxy?: (address: string) => boolean;
+  /** The same as for every other request by default. */
+  readonly onUpgrade?: RequestHandler['onUpgrade'];
 }
 
 const LIMITS: ServerLimits = {
@@ -43,7 +45,7 @@ const LIMITS: ServerLimits = {
 export async function serverFixture(
   onRequest: Handler,
   limits: Partial<ServerLimits> = {},
-  { log = NO_LOG, tls, isProxy = () => false }: ServerFixtureOptions = {},
+  { log = NO_LOG, tls, isProxy = () => false, onUpgrade = onRequest }: ServerFixtureOptions = {},
 ): Promise<ServerFixture> {
   const refused: string[] = [];
   const refusal = (fault: RequestFault): Refusal => {
@@ -53,7 +55,7 @@ export async function serverFixture(
   };
   const server = new HttpServer({
     limits: { ...LIMITS, ...limits },
-    handler: { onRequest, refusal },
+    handler: { onRequest, onUpgrade, refusal },
     log,
     tls: tls ?? null,
     isProxy,

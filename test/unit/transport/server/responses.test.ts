@@ -155,7 +155,7 @@ describe('a response that a client reads', () => {
       sendText(response, 'upgrade', 426);
     });
     const peer = await RawPeer.connect(end.port);
-    const get = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
+    const get = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n';
     const kept = await peer.send(`${get}\r\n`).until(/upgrade$/);
     assert.match(
       kept,
