@@ -66,6 +66,14 @@ export interface ServeOptions extends ServeInput {
   onReload?(): void;
 }
 
+/** The last time that the config file was taken into use, or refused. */
+export interface Reload {
+  /** Why the file is not in use as it is now; empty where it is. */
+  readonly refused: readonly string[];
+  /** When what is in use was read. */
+  readonly takenAtMs: number;
+}
+
 /** What the operator's side must know of the configuration in use. */
 export interface CatalogNames
   extends Pick<Config, 'sandbox' | 'requestLog' | 'statements' | 'alerts' | 'auditEveryMs'> {
@@ -75,6 +83,7 @@ export interface CatalogNames
   readonly sandboxAlone: boolean;
   /** Why a changed config file or certificate is not in use; empty where nothing is wrong. */
   readonly problems: readonly string[];
+  readonly reload: Reload;
   /** Of the public listener; null where it has no TLS. */
   readonly certificateEndsAtMs: number | null;
 }
@@ -121,10 +130,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let config = await load();
   /** Why what was changed in files since is not in use. */
   const refused: Record<'config' | 'tls', readonly string[]> = { config: [], tls: [] };
+  let takenAtMs = clock.nowMs();
   let certificateEndsAtMs: number | null = null;
   const names = (): CatalogNames => ({
     ...namesOf(config, options.sandboxUrl),
     problems: [...refused.config, ...refused.tls],
+    reload: { refused: refused.config, takenAtMs },
     certificateEndsAtMs,
   });
   const tell = (): void => options.onCatalog?.(names());
@@ -137,6 +148,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
       }
       config = fresh;
+      takenAtMs = clock.nowMs();
       tell();
       log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
       options.onReload?.();
@@ -314,7 +326,10 @@ function serverLimits({ limits }: Config, log: Log): ServerLimits {
   };
 }
 
-function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'problems' | 'certificateEndsAtMs'> {
+function namesOf(
+  config: Config,
+  sandboxUrl: string,
+): Omit<CatalogNames, 'problems' | 'reload' | 'certificateEndsAtMs'> {
   const { catalog, sandbox, requestLog, statements, alerts, auditEveryMs } = config;
   const providers = [...catalog.providers.values()];
   return {

@@ -199,6 +199,10 @@ export async function startGateway(
     console: consoleAddress,
     gateway: {
       settings: () => settingsView(settings),
+      configuration: () => {
+        const { refused, takenAtMs } = serving.catalog().reload;
+        return { file: settings.configFile, taken_at: new Date(takenAtMs).toISOString(), refused };
+      },
       inspect: () => serving.inspect(),
       stopRequest: (requestId) => serving.stop(requestId),
       doctor: async (probes) => {

@@ -21,6 +21,7 @@ export const ROLES = {
   'get /admin/v1/audit': ['owner', 'operator', 'viewer'],
   'get /admin/v1/audit-trail': ['owner', 'operator'],
   'get /admin/v1/audit/last': ['owner', 'operator', 'viewer'],
+  'get /admin/v1/configuration': ['owner', 'operator', 'viewer'],
   'get /admin/v1/health': ['owner', 'operator', 'viewer', 'account-admin'],
   'get /admin/v1/keys': ['owner', 'operator', 'viewer', 'account-admin'],
   'get /admin/v1/keys/{id}': ['owner', 'operator', 'viewer', 'account-admin'],

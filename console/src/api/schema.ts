@@ -576,6 +576,25 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/configuration': {
+    /** Whether the config file is in use as it is now */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Configuration'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/doctor': {
     /** Check configuration, providers, models and store */
     post: {
@@ -2112,6 +2131,15 @@ export interface components {
       detail: string;
       /** @enum {unknown} */
       state: 'ok' | 'problem' | 'skipped';
+    };
+    /** Configuration */
+    Configuration: {
+      /** @description The config file of this gateway. */
+      file: string;
+      /** @description Why the file, as it is now, is not in use; empty where it is. */
+      refused: string[];
+      /** @description When what is in use was read from it. */
+      taken_at: string;
     };
     /** Correction */
     Correction: {

@@ -114,6 +114,17 @@ export const SettingsInForce = Type.Object(
   { title: 'SettingsInForce', description: 'A secret is shown as "set", or null where it is not.' },
 );
 
+export const Configuration = Type.Object(
+  {
+    file: Type.String({ description: 'The config file of this gateway.' }),
+    taken_at: Type.String({ description: 'When what is in use was read from it.' }),
+    refused: Type.Array(Type.String(), {
+      description: 'Why the file, as it is now, is not in use; empty where it is.',
+    }),
+  },
+  { title: 'Configuration' },
+);
+
 export const DoctorBody = Type.Object(
   {
     probes: Type.Optional(

@@ -65,6 +65,7 @@ const OFFERED: Readonly<Record<keyof typeof ROUTES, Offered>> = {
   providers: { cli: 'providers' },
   testTarget: { cli: 'models test' },
   settings: { cli: 'settings' },
+  configuration: { cli: 'config status' },
   doctor: { cli: 'doctor' },
   playground: { cli: { none: 'curl with a key is the playground of a terminal' } },
   sendPlayground: { cli: { none: 'curl with a key is the playground of a terminal' } },
