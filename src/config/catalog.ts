@@ -8,6 +8,7 @@ import { KINDS } from './kinds.ts';
 import { contradictedDefaults, unpricedDefault } from './model-defaults.ts';
 import { type ExpandedModel, expandModels } from './model-patterns.ts';
 import { didYouMean } from './nearest-name.ts';
+import { priceTimeMs } from './price-changes.ts';
 import { priceModifiers } from './price-modifiers.ts';
 import type { UsdModifiers } from './pricing.ts';
 import type { Problem } from './problem.ts';
@@ -160,11 +161,27 @@ function modelProblems(
     const allowed = [...new Set(targets.map((target) => target.provider))].join(', ');
     problems.push({ path: joinPath(path, 'provider'), message: `must be the provider of a target: ${allowed}` });
   }
-  const starts = (model.pricing?.tiers ?? []).map((tier) => tier.from_input_tokens);
-  if (new Set(starts).size < starts.length) {
-    problems.push({ path: joinPath(joinPath(path, 'pricing'), 'tiers'), message: 'must not repeat from_input_tokens' });
-  }
-  return [...problems, ...contradictedDefaults(path, model)];
+  problems.push(...tierProblems(joinPath(path, 'pricing'), model.pricing));
+  return [...problems, ...priceChangeProblems(path, model), ...contradictedDefaults(path, model)];
+}
+
+function tierProblems(path: string, pricing: FileModel['pricing']): Problem[] {
+  const starts = (pricing?.tiers ?? []).map((tier) => tier.from_input_tokens);
+  if (new Set(starts).size === starts.length) return [];
+  return [{ path: joinPath(path, 'tiers'), message: 'must not repeat from_input_tokens' }];
+}
+
+function priceChangeProblems(path: string, { prices = [] }: FileModel): Problem[] {
+  const seen = new Set<number>();
+  return prices.flatMap(({ from, pricing }, index) => {
+    const at = joinPath(joinPath(path, 'prices'), index);
+    const fromMs = priceTimeMs(from);
+    const repeated = fromMs !== null && seen.has(fromMs);
+    if (fromMs !== null) seen.add(fromMs);
+    const message = fromMs === null ? 'is no day or time that there is' : 'is the time of another change of this model';
+    const ofTime = fromMs === null || repeated ? [{ path: joinPath(at, 'from'), message }] : [];
+    return [...ofTime, ...tierProblems(joinPath(at, 'pricing'), pricing)];
+  });
 }
 
 /** A model that names only its provider has one target there. */
@@ -225,6 +242,7 @@ export function buildModel(
     },
     file: displayName === undefined ? model : { display_name: displayName, ...model },
     origin,
+    nowMs: options.now.getTime(),
   });
 }
 

@@ -96,7 +96,9 @@ function messageOf(error: ErrorObject): string {
       if (isDuration(error)) return DURATION;
       return describeErrors([error], YAML_TYPES);
     case 'minProperties':
-      return 'must give at least one price besides from_input_tokens';
+      return error.parentSchema?.properties?.from === undefined
+        ? 'must give at least one price besides from_input_tokens'
+        : 'must give pricing or markup besides from';
     default:
       return describeErrors([error], YAML_TYPES);
   }

@@ -15,7 +15,7 @@ import {
   type StatementPolicy,
   USAGE_RECORDS,
 } from '../core/policy.ts';
-import type { Provider } from '../core/provider.ts';
+import { catalogAt, type Provider } from '../core/provider.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { readAlerts } from './alerts.ts';
@@ -107,7 +107,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   const alerts = readAlerts(file.alerts, { env, secrets, allowExec: settings.allowExec }, problems);
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
-    catalog: { providers, models, withDefaults: modelsWithDefaults(models) },
+    catalog: catalogAt({ providers, models }, now.getTime()),
     sandbox,
     modelLists: file.model_lists ?? true,
     tls,
@@ -139,11 +139,6 @@ export async function loadStatementPolicy(settings: Settings, env: Environment):
     if (error instanceof ConfigError) return STATEMENTS.read();
     throw error;
   }
-}
-
-function modelsWithDefaults(models: ReadonlyMap<string, Model>): ReadonlyMap<string, Model> | null {
-  const found = [...models].filter(([, { defaults }]) => defaults !== null);
-  return found.length === 0 ? null : new Map(found);
 }
 
 /** The YAML parser and the schema compiler are loaded only where there is a file. */

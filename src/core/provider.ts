@@ -90,4 +90,28 @@ export interface Catalog {
   /** Those of `models` with default parameters; null where there are none, so that requests need not look. */
   readonly withDefaults: ReadonlyMap<string, Model> | null;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** From then on a model has another price, and `catalogAt` another catalog. */
+  readonly pricesUntilMs: number;
+}
+
+/** With the prices that count at this time. */
+export function catalogAt(entries: Pick<Catalog, 'models' | 'providers'>, nowMs: number): Catalog {
+  const models = new Map([...entries.models].map(([id, model]) => [id, pricedAt(model, nowMs)]));
+  const withDefaults = [...models].filter(([, { defaults }]) => defaults !== null);
+  return {
+    models,
+    withDefaults: withDefaults.length === 0 ? null : new Map(withDefaults),
+    providers: entries.providers,
+    pricesUntilMs: Math.min(
+      ...[...models.values()].map(({ priceChanges: [next] }) => next?.atMs ?? Infinity),
+      Infinity,
+    ),
+  };
+}
+
+function pricedAt(model: Model, nowMs: number): Model {
+  const due = model.priceChanges.findLast(({ atMs }) => atMs <= nowMs);
+  if (due === undefined) return model;
+  const { atMs: _atMs, ...prices } = due;
+  return { ...model, ...prices, priceChanges: model.priceChanges.filter(({ atMs }) => atMs > nowMs) };
 }

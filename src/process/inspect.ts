@@ -4,7 +4,7 @@ import type { ModelStateView, ProviderStateView, TargetStateView } from '../admi
 import type { Config } from '../config/config.ts';
 import { modelReport } from '../config/model-report.ts';
 import { policyView } from '../config/settings-view.ts';
-import type { Model } from '../core/model.ts';
+import type { ModelPrices } from '../core/model.ts';
 import { type Catalog, type Provider, withoutQuery } from '../core/provider.ts';
 import { addedUp, type KeyShortfall } from '../observe/shortfalls.ts';
 import type { CircuitState } from '../routing/circuit-breaker.ts';
@@ -41,6 +41,11 @@ function modelStates({ models }: Catalog): readonly ModelStateView[] {
       display_name: model.displayName ?? null,
       public: model.public,
       markup: markupOf(model),
+      price_changes: model.priceChanges.map((change) => ({
+        from: new Date(change.atMs).toISOString(),
+        value: change.publishedPricing,
+        markup: markupOf(change),
+      })),
       capabilities: model.capabilities,
       targets: model.targets.map(({ provider, upstreamModel, format, weight }) => ({
         provider,
@@ -53,7 +58,7 @@ function modelStates({ models }: Catalog): readonly ModelStateView[] {
 }
 
 /** By the price of input in the first tier; a mark-up is one factor for all classes. */
-function markupOf({ pricing, providerPricing }: Model): number | null {
+function markupOf({ pricing, providerPricing }: ModelPrices): number | null {
   const charged = pricing.tiers[0].rates.input * providerPricing.per;
   const asked = providerPricing.tiers[0].rates.input * pricing.per;
   return asked === 0n ? null : Number((charged * 10_000n) / asked) / 10_000;

@@ -10,6 +10,7 @@ import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
+import { type Catalog, catalogAt } from '../core/provider.ts';
 import type { RequestObserver, RunningRequest } from '../core/request-record.ts';
 import { ExactCounter } from '../counting/exact-counter.ts';
 import type { Gateway } from '../exchange/gateway.ts';
@@ -138,6 +139,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     reload: { refused: refused.config, takenAtMs },
     certificateEndsAtMs,
   });
+  const catalog = (): Catalog => {
+    const nowMs = clock.nowMs();
+    if (nowMs >= config.catalog.pricesUntilMs) config = { ...config, catalog: catalogAt(config.catalog, nowMs) };
+    return config.catalog;
+  };
   const tell = (): void => options.onCatalog?.(names());
   const watch = watchConfig({
     file: settings.configFile,
@@ -224,7 +230,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ],
       log,
     ),
-    catalog: () => config.catalog,
+    catalog,
     policy: () => config,
     publicUrl: settings.publicUrl,
   };
@@ -292,7 +298,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     port,
     catalog: names,
     running: async () => gateway.inFlight.running(),
-    inspect: async () => inspect(config, gateway.routing, shortfalls.list(clock.nowMs())),
+    inspect: async () => inspect({ ...config, catalog: catalog() }, gateway.routing, shortfalls.list(clock.nowMs())),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
     takeModelLists: lists.look,
     ready: () => readiness.ready(),

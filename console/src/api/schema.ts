@@ -2677,6 +2677,14 @@ export interface components {
           [key: string]: number;
         };
       };
+      /** @description Prices that take effect later, in the order of time. */
+      price_changes: {
+        from: string;
+        markup: number | null;
+        value: {
+          [key: string]: number;
+        };
+      }[];
       provider: string;
       public: boolean;
       /** @description Where requests go, in order: the provider and the name of the model there. */

@@ -39,6 +39,14 @@ const ModelState = Type.Object(
       description:
         'What is charged for input, as a multiple of what the provider charges; null where the provider charges nothing.',
     }),
+    price_changes: Type.Array(
+      Type.Object({
+        from: Type.String(),
+        value: Type.Record(Type.String(), Type.Number()),
+        markup: Figure,
+      }),
+      { description: 'Prices that take effect later, in the order of time.' },
+    ),
     context_window: Limit,
     max_output_tokens: Limit,
     capabilities: Type.Object({
