@@ -4,7 +4,7 @@
  */
 import type { KeyView } from '../admin/keys/schema.ts';
 
-interface Setting {
+export interface Setting {
   readonly flag: string;
   /** What the help shows in the place of a value. */
   readonly value: string;
@@ -80,4 +80,9 @@ export function limitsText({ rpm_limit, tpm_limit, parallel_limit, output_limit 
 
 function listUnless(everything: string): (text: string) => readonly string[] | null {
   return (text) => (text === everything ? null : text.split(','));
+}
+
+/** A number, or null where the word says that there is none. */
+export function numberOr(word: string): (text: string) => unknown {
+  return (text) => (text === word ? null : Number(text));
 }

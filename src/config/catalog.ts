@@ -43,30 +43,35 @@ interface ModelOptions extends FactsContext {
   readonly publishedNames?: boolean;
 }
 
-interface CatalogOptions extends ModelOptions {
+export interface CatalogOptions extends ModelOptions {
   /** By provider, for those that are called through a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
   /** How each provider of the file is reached. */
   readonly networks: ReadonlyMap<string, Network>;
+  /** Providers that models may be served by, although they are defined elsewhere: by this file, or by the environment. */
+  readonly beside?: { readonly file: FileConfig; readonly providers: readonly Provider[] };
 }
 
 export function buildCatalog(file: FileConfig, options: CatalogOptions, problems: Problem[]): CatalogEntries {
-  const providers = new Map<string, Provider>();
+  const own = new Map<string, Provider>();
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const found = providerProblems(name, provider);
     problems.push(...found);
     if (found.length > 0) continue;
     const { factories, networks } = options;
-    providers.set(name, assembleProvider(name, provider, factories.get(name), networks.get(name)));
+    own.set(name, assembleProvider(name, provider, factories.get(name), networks.get(name)));
   }
-  const declared = new Set(Object.keys(file.providers ?? {}));
+  const { file: other = {}, providers: others = [] } = options.beside ?? {};
+  const providers = new Map([...others.map((provider) => [provider.name, provider] as const), ...own]);
+  const written = { ...file, providers: { ...other.providers, ...file.providers } };
+  const declared = new Set([...Object.keys(file.providers ?? {}), ...others.map(({ name }) => name)]);
   const models: Model[] = [];
   for (const { path, model, origin } of expandModels(file.models ?? [], providers, options, problems)) {
     const found = modelProblems(path, model, declared, providers);
     if (found.length > 0) problems.push(...found);
     // A model of a refused provider is checked once that provider is corrected.
     else if (targetsOf(model).every((target) => providers.has(target.provider))) {
-      const built = buildModel({ path, model, origin }, file, providers, options);
+      const built = buildModel({ path, model, origin }, written, providers, options);
       if ('message' in built) {
         problems.push(built);
         continue;
@@ -76,7 +81,7 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions, problems
       else problems.push(unpriced);
     }
   }
-  return { providers: [...providers.values()], models };
+  return { providers: [...own.values()], models };
 }
 
 function providerProblems(name: string, provider: FileProvider): Problem[] {

@@ -35,9 +35,15 @@ export async function parseConfigFile(
   const { value, problems } = await expandReferences(parseYaml(text, name), secrets);
   if (problems.length > 0) throw configError(name, problems.slice(0, most));
   const content = value ?? {};
+  const checked = checkShape(content);
+  if ('file' in checked) return checked.file;
+  throw configError(name, checked.problems.slice(0, most));
+}
+
+/** Whether what is written, with its references expanded, has the shape of a config file. */
+export function checkShape(content: unknown): { readonly file: FileConfig } | { readonly problems: Problem[] } {
   const validate = validator();
-  if (validate(content)) return content;
-  throw configError(name, problemsOf(validate.errors ?? [], content).slice(0, most));
+  return validate(content) ? { file: content } : { problems: problemsOf(validate.errors ?? [], content) };
 }
 
 function parseYaml(text: string, name: string): unknown {

@@ -42,9 +42,18 @@ export interface Network {
   readonly clientKey: string | null;
   /** Whether HTTP/2 is offered. */
   readonly http2: boolean;
+  /** Whether connections that go straight to it may go to hosts on the internet only, whatever its name leads to. */
+  readonly publicOnly: boolean;
 }
 
-export const PLAIN_NETWORK: Network = { proxy: null, ca: null, clientCert: null, clientKey: null, http2: false };
+export const PLAIN_NETWORK: Network = {
+  proxy: null,
+  ca: null,
+  clientCert: null,
+  clientKey: null,
+  http2: false,
+  publicOnly: false,
+};
 
 /** A package of the AI SDK that speaks to the provider. */
 interface ProviderPackage {

@@ -22,22 +22,26 @@ export interface Inspection {
 const ALL_KEYS = '';
 
 export function inspect(config: Config, routing: RoutingState, shortfalls: readonly KeyShortfall[]): Inspection {
-  const { catalog } = config;
+  const { catalog, definedBy } = config;
   return {
-    models: modelStates(catalog),
-    providers: [...catalog.providers.values()].map((provider) => providerState(provider, catalog, routing)),
+    models: modelStates(config),
+    providers: [...catalog.providers.values()].map((provider) => ({
+      ...providerState(provider, catalog, routing),
+      defined_by: definedBy.provider.get(provider.name) ?? 'file',
+    })),
     policy: policyView(config),
     shortfalls,
   };
 }
 
-function modelStates({ models }: Catalog): readonly ModelStateView[] {
+function modelStates({ catalog: { models }, definedBy }: Config): readonly ModelStateView[] {
   const rows = modelReport(models.values());
   return [...models.values()].map((model, index) => {
     const row = rows[index];
     if (row === undefined) throw new TypeError(`no report of ${model.id}`);
     return {
       ...row,
+      defined_by: definedBy.model.get(model.id) ?? 'file',
       display_name: model.displayName ?? null,
       public: model.public,
       markup: markupOf(model),
@@ -64,7 +68,11 @@ function markupOf({ pricing, providerPricing }: ModelPrices): number | null {
   return asked === 0n ? null : Number((charged * 10_000n) / asked) / 10_000;
 }
 
-function providerState(provider: Provider, catalog: Catalog, routing: RoutingState): ProviderStateView {
+function providerState(
+  provider: Provider,
+  catalog: Catalog,
+  routing: RoutingState,
+): Omit<ProviderStateView, 'defined_by'> {
   const { name, kind, baseUrl, apiKeys, formats } = provider;
   const targets = new Map<string, TargetStateView>();
   for (const { id, targets: all } of catalog.models.values()) {

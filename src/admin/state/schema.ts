@@ -11,11 +11,15 @@ const origin = {
   from: Type.String(),
   date: Text,
 };
+const DefinedBy = Type.Enum(['file', 'api', 'environment', 'sandbox'], {
+  description: 'The config file, an operator (see /definitions), a variable of the environment, or the sandbox.',
+});
 const Limit = Type.Object({ value: Type.Union([Type.Integer(), Type.Null()]), ...origin });
 
 const ModelState = Type.Object(
   {
     id: Type.String(),
+    defined_by: DefinedBy,
     display_name: Text,
     provider: Type.String(),
     alias_of: Type.Union([Type.String(), Type.Null()], { description: 'The model of which this is an alias.' }),
@@ -91,6 +95,7 @@ const TargetState = Type.Object(
 const ProviderState = Type.Object(
   {
     name: Type.String(),
+    defined_by: DefinedBy,
     kind: Type.String(),
     base_url: Type.String(),
     formats: Type.Array(Type.String()),
