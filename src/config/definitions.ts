@@ -5,6 +5,7 @@
  */
 import { isIP } from 'node:net';
 import type { DefinitionState, StoredDefinition } from '../core/definition.ts';
+import type { Model, ModelPrices, Source } from '../core/model.ts';
 import type { ProvidersByApi } from '../core/policy.ts';
 import type { Network, Provider } from '../core/provider.ts';
 import { isPublic } from '../core/public-address.ts';
@@ -36,6 +37,8 @@ interface AddedDefinitions {
   readonly states: readonly DefinitionState[];
 }
 
+const BY_OPERATORS: Source = { kind: 'configured', name: 'an operator', date: null };
+
 /** What the gateway runs, or reads from its machine, by the word of the file alone. */
 const OF_FILE_ONLY = ['package', 'factory', 'options', 'call_options', 'proxy'] as const;
 const PEM_FIELDS = ['ca', 'client_cert', 'client_key'] as const;
@@ -64,14 +67,31 @@ export async function addDefinitions(
     else refuse(one, linesOf(checked.problems));
   }
   const networks = await networksOf(shaped, context, refuse);
-  const entries = build(shaped, networks, context, refuse);
+  const { providers, models } = build(shaped, networks, context, refuse);
   return {
-    entries,
+    entries: { providers, models: models.map(statedByOperators) },
     states: stored.map((one) => {
       const { kind, name } = one;
       return { kind, name, ...(states.get(one) ?? { state: 'in_use', problem: null }) };
     }),
   };
+}
+
+/** The figures that the file would have stated. */
+function statedByOperators(model: Model): Model {
+  const of = <Prices extends Pick<ModelPrices, 'sources'>>(prices: Prices): Prices => ({
+    ...prices,
+    sources: {
+      pricing: byOperators(prices.sources.pricing),
+      contextWindow: byOperators(prices.sources.contextWindow),
+      maxOutputTokens: byOperators(prices.sources.maxOutputTokens),
+    },
+  });
+  return { ...of(model), priceChanges: model.priceChanges.map(of) };
+}
+
+function byOperators(source: Source): Source {
+  return source.kind === 'configured' ? BY_OPERATORS : source;
 }
 
 /** As a config file of its own, with its references expanded. */

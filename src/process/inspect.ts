@@ -4,6 +4,7 @@ import type { ModelStateView, ProviderStateView, TargetStateView } from '../admi
 import type { Config } from '../config/config.ts';
 import { modelReport } from '../config/model-report.ts';
 import { policyView } from '../config/settings-view.ts';
+import type { DefinitionState } from '../core/definition.ts';
 import type { ModelPrices } from '../core/model.ts';
 import { type Catalog, type Provider, withoutQuery } from '../core/provider.ts';
 import { addedUp, type KeyShortfall } from '../observe/shortfalls.ts';
@@ -16,6 +17,8 @@ export interface Inspection {
   readonly providers: readonly ProviderStateView[];
   readonly policy: Readonly<Record<string, unknown>>;
   readonly shortfalls: readonly KeyShortfall[];
+  /** What has become of what operators have defined. */
+  readonly definitions: readonly DefinitionState[];
 }
 
 /** No key has this id: what is asked with it is what counts for all of them. */
@@ -30,6 +33,7 @@ export function inspect(config: Config, routing: RoutingState, shortfalls: reado
       defined_by: definedBy.provider.get(provider.name) ?? 'file',
     })),
     policy: policyView(config),
+    definitions: config.stored.states,
     shortfalls,
   };
 }
@@ -137,7 +141,7 @@ const HEALTHS = ['ok', 'degraded', 'down'] as const;
 /** Workers judge for themselves: of each target, what the one says that thinks worst of it. */
 export function worstOf(inspections: readonly Inspection[]): Inspection {
   const [first, ...others] = inspections;
-  if (first === undefined) return { models: [], providers: [], policy: {}, shortfalls: [] };
+  if (first === undefined) return { models: [], providers: [], policy: {}, definitions: [], shortfalls: [] };
   const providers = first.providers.map((provider) => {
     const same = others.flatMap((other) => other.providers.find(({ name }) => name === provider.name) ?? []);
     return same.reduce(worse, provider);

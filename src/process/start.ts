@@ -227,6 +227,7 @@ export async function startGateway(
     },
     definitions: {
       store: data.definitions,
+      states: async () => (await serving.inspect()).definitions,
       check: async (stored) => {
         const lists = await storedModelLists(ledger, log);
         return checkDefinitions({ settings, env, sandboxUrl: sandbox.url, lists, stored });

@@ -11,6 +11,7 @@ export function useDefinitions() {
     enabled: may('get /admin/v1/definitions'),
     queryKey: ['definitions'],
     queryFn: async ({ signal }) => (await call('get', '/admin/v1/definitions', { signal })).data,
+    refetchInterval: 5_000,
   });
 }
 

@@ -3167,48 +3167,9 @@ export interface components {
       from?: string;
       /** @description What the caller pays per unit of the provider price: 1.2 adds a fifth. A model’s own counts instead of its provider’s. */
       markup?: number;
-      /** @description USD per million tokens. Cache classes not given cost what input costs, audio and images what text costs. Omitted: the published price of the upstream model. */
+      /** @description As a model of the config file has it: input and output in USD per million tokens, other classes, tiers. */
       pricing?: {
-        /** @description USD per million tokens. */
-        cache_read?: number;
-        /** @description USD per million tokens. */
-        cache_write?: number;
-        /** @description USD per million tokens. */
-        cache_write_1h?: number;
-        /** @description USD per million tokens. */
-        input: number;
-        /** @description USD per million tokens. */
-        input_audio?: number;
-        /** @description USD per million tokens. */
-        input_image?: number;
-        /** @description USD per million tokens. */
-        output: number;
-        /** @description USD per million tokens. */
-        output_audio?: number;
-        /** @description USD per million tokens. */
-        output_image?: number;
-        tiers?: {
-          /** @description USD per million tokens. */
-          cache_read?: number;
-          /** @description USD per million tokens. */
-          cache_write?: number;
-          /** @description USD per million tokens. */
-          cache_write_1h?: number;
-          /** @description The tier counts when the whole input has at least this many tokens. */
-          from_input_tokens: number;
-          /** @description USD per million tokens. */
-          input?: number;
-          /** @description USD per million tokens. */
-          input_audio?: number;
-          /** @description USD per million tokens. */
-          input_image?: number;
-          /** @description USD per million tokens. */
-          output?: number;
-          /** @description USD per million tokens. */
-          output_audio?: number;
-          /** @description USD per million tokens. */
-          output_image?: number;
-        }[];
+        [key: string]: unknown;
       };
     };
     /**

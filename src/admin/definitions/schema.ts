@@ -1,5 +1,5 @@
 /** Providers and models that operators define, in the shape that the config file has. */
-import { Markup, PricingSchema } from '../../config/price-schema.ts';
+import { Markup } from '../../config/price-schema.ts';
 import { Type } from '../../lib/schema-builder.ts';
 import type { View } from '../http/view.ts';
 
@@ -59,7 +59,12 @@ export const PriceBody = Type.Object(
         description: 'When it takes effect: a day, which begins at 00:00 UTC, or a time with its zone. Now by default.',
       }),
     ),
-    pricing: Type.Optional(PricingSchema),
+    pricing: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description:
+          'As a model of the config file has it: input and output in USD per million tokens, other classes, tiers.',
+      }),
+    ),
     markup: Type.Optional(Markup),
   },
   { title: 'NewPrice', additionalProperties: false, description: 'What is not given stays as it is.' },

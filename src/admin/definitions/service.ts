@@ -23,6 +23,8 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What a running gateway does with definitions. */
 export interface DefinitionsOptions {
   readonly store: Pick<Definitions, 'all' | 'change' | 'version'>;
+  /** What has become of those that are stored. */
+  states(): Promise<readonly DefinitionState[]>;
   /** What would become of them, by the config file as it is now. Rejects with a `ConfigError` where that cannot be used. */
   check(stored: StoredDefinitions): Promise<readonly DefinitionState[]>;
   /** Who defines what is in use under this name; null: nobody. */
@@ -50,7 +52,7 @@ export class DefinitionService {
 
   async list(): Promise<View<typeof DefinitionList>> {
     const stored = await this.#definitions.store.all();
-    const states = await this.#states(stored);
+    const states = await this.#definitions.states();
     const data = stored.list.map((one) => this.#view(one, states));
     return { object: 'list', data };
   }
@@ -59,7 +61,7 @@ export class DefinitionService {
     const stored = await this.#definitions.store.all();
     const found = stored.list.find((one) => one.kind === kind && one.name === name);
     if (found === undefined) throw await this.#missing(kind, name);
-    return this.#view(found, await this.#states(stored));
+    return this.#view(found, await this.#definitions.states());
   }
 
   /** What the trail keeps of the state before a change; null where there is none. */
@@ -265,12 +267,6 @@ export class DefinitionService {
         `the config file cannot be used as it is now: correct it first (${error.message})`,
       );
     }
-  }
-
-  /** Of a config file that cannot be used, what is known is that they are stored. */
-  async #states(stored: StoredDefinitions): Promise<readonly DefinitionState[]> {
-    if (stored.list.length === 0) return [];
-    return this.#checked(stored);
   }
 
   #view(one: StoredDefinition, states: readonly DefinitionState[]): DefinitionView {

@@ -18,6 +18,7 @@ import { Loading } from '../../ui/loading.tsx';
 import { Failure } from '../../ui/page.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { fieldsIn, isFields, MoreFields, othersOf } from './more-fields.tsx';
+import { pricingOf } from './price-dialog.tsx';
 
 interface Draft {
   readonly id: string;
@@ -59,15 +60,11 @@ function draftOf({ name, definition }: Definition): Draft {
 }
 
 function fieldsOf({ provider, upstream, input, output, markup, more }: Draft): Record<string, unknown> {
-  const pricing = {
-    ...(input.trim() !== '' && { input: Number(input) }),
-    ...(output.trim() !== '' && { output: Number(output) }),
-  };
   return {
     ...fieldsIn(more),
     ...(provider !== '' && { provider }),
     ...(upstream.trim() !== '' && { targets: [{ provider, model: upstream.trim() }] }),
-    ...(Object.keys(pricing).length > 0 && { pricing }),
+    ...pricingOf(input, output),
     ...(markup.trim() !== '' && { markup: Number(markup) }),
   };
 }

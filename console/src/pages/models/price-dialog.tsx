@@ -1,8 +1,8 @@
 /** A price of a model, from now on or from a time on. */
-import { Select, SimpleGrid, TextInput } from '@mantine/core';
+import { Select, SimpleGrid, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiError } from '../../api/client.ts';
+import { ApiError, type Schemas } from '../../api/client.ts';
 import { cancelPrice, setPrice } from '../../api/definitions.ts';
 import type { Model } from '../../api/models.ts';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -15,6 +15,17 @@ const WHEN = [
   { value: 'later', label: 'From a day on' },
 ];
 
+/** A class that is left empty is not free: the gateway asks for it. */
+export function pricingOf(input: string, output: string): Pick<Schemas['NewPrice'], 'pricing'> {
+  if (input.trim() === '' && output.trim() === '') return {};
+  return {
+    pricing: {
+      ...(input.trim() !== '' && { input: Number(input) }),
+      ...(output.trim() !== '' && { output: Number(output) }),
+    },
+  };
+}
+
 export function SetPrice({ of: model, close }: { of: Model; close: () => void }) {
   const [draft, setDraft] = useState({ input: '', output: '', markup: '', when: 'now', from: '' });
   const set = (field: keyof typeof draft) => (event: { currentTarget: { value: string } }) =>
@@ -23,9 +34,7 @@ export function SetPrice({ of: model, close }: { of: Model; close: () => void })
   const save = useMutation({
     mutationFn: () =>
       setPrice(model.id, {
-        ...((input.trim() !== '' || output.trim() !== '') && {
-          pricing: { input: Number(input), output: Number(output) },
-        }),
+        ...pricingOf(input, output),
         ...(markup.trim() !== '' && { markup: Number(markup) }),
         ...(when === 'later' && { from: from.trim() }),
       }),
@@ -62,6 +71,10 @@ export function SetPrice({ of: model, close }: { of: Model; close: () => void })
           onChange={set('output')}
         />
       </SimpleGrid>
+      <Text size="xs" className="muted">
+        They replace the whole price: cached tokens and every other class then cost what input costs. “Change” has the
+        rest.
+      </Text>
       <TextInput
         label="Mark-up"
         description="What callers pay per unit of it: 1.2 adds a fifth."

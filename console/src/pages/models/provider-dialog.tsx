@@ -28,7 +28,7 @@ interface Draft {
   readonly more: string;
 }
 
-const NEW: Draft = { name: '', kind: 'openai', base_url: '', api_key: '', markup: '', more: '' };
+const NEW: Draft = { name: '', kind: '', base_url: '', api_key: '', markup: '', more: '' };
 const NAMES = { kind: 'Kind', base_url: 'Address', api_key: 'Credential', markup: 'Mark-up' };
 const SHOWN = ['kind', 'base_url', 'api_key', 'markup'];
 const KINDS = [
@@ -155,6 +155,7 @@ function ProviderFields({
       <Select
         label="Kind"
         description="The API that it offers."
+        placeholder="known by its name"
         data={KINDS}
         clearable
         value={draft.kind === '' ? null : draft.kind}
