@@ -5,6 +5,7 @@ import { ConfigError } from '../config/problem.ts';
 import type { Environment } from '../config/settings.ts';
 import { watchConfig } from '../config/watch.ts';
 import type { Clock } from '../core/clock.ts';
+import type { StoredDefinitions } from '../core/definition.ts';
 import type { Log } from '../core/log.ts';
 import { type Catalog, catalogAt } from '../core/provider.ts';
 import type { CatalogLease } from '../exchange/gateway.ts';
@@ -55,11 +56,17 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
   const { settings, env, sandboxUrl, documents, definitions, clock, log } = options;
   await using parts = new AsyncDisposableStack();
   let loading: Promise<unknown> = Promise.resolve();
+  let known: StoredDefinitions | null = null;
   /** One after the other: what was loaded last is the newest. `source`: the file is not read again. */
   const load = (source?: Config['source']): Promise<Config> => {
     const loaded = loading.then(async () => {
       const lists = await storedModelLists(documents, log);
-      const stored = await readDefinitions(settings, definitions);
+      const stored = await readDefinitions(settings, definitions).catch((err: unknown) => {
+        if (known === null || source !== undefined) throw err;
+        log.warn({ err }, 'definitions of operators could not be read; those that are in use stay');
+        return known;
+      });
+      known = stored;
       const now = new Date(clock.nowMs());
       const fresh = await loadConfig({ settings, env, sandboxUrl, lists, stored, source, now });
       return withFirstSeen(fresh, documents, clock.nowMs(), log);

@@ -16,7 +16,7 @@ import { AdminError } from '../error.ts';
 import { invalid } from '../http/validate.ts';
 import type { View } from '../http/view.ts';
 import type { DefinitionList, DefinitionView, PriceBody, RemovedDefinition } from './schema.ts';
-import { definitionView } from './view.ts';
+import { definitionView, withStoredSecrets } from './view.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -89,7 +89,8 @@ export class DefinitionService {
     version: number | undefined,
   ): Promise<DefinitionView> {
     const { stored, found } = await this.#find(kind, name, version);
-    const changes: Fields = { ...fields };
+    const { installationSecret } = this.#options;
+    const changes = withStoredSecrets({ ...fields }, found.definition ?? {}, installationSecret);
     const named = kind === 'model' ? 'id' : 'name';
     if (changes[named] !== undefined) throw invalid(named, 'cannot be changed: define a new one, and remove this one');
     const next = { ...found.definition, ...changes };

@@ -38,6 +38,35 @@ function hidden(value: unknown, secret: string): unknown {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, hidden(member, secret)]));
   }
   if (typeof value !== 'string' || REFERENCE.test(value)) return value;
-  const mark = createHmac('sha256', secret).update(`credential mark:${value}`).digest('hex');
-  return `set (${mark.slice(0, MARK_CHARACTERS)})`;
+  return markOf(value, secret);
+}
+
+function markOf(value: string, secret: string): string {
+  const digest = createHmac('sha256', secret).update(`credential mark:${value}`).digest('hex');
+  return `set (${digest.slice(0, MARK_CHARACTERS)})`;
+}
+
+/** Whoever sends back what was shown means what is stored: a mark is never a value. */
+export function withStoredSecrets(
+  fields: Readonly<Record<string, unknown>>,
+  stored: Readonly<Record<string, unknown>>,
+  secret: string,
+): Readonly<Record<string, unknown>> {
+  const values = new Map(
+    [...SECRET].flatMap((field) => textsIn(stored[field])).map((value) => [markOf(value, secret), value]),
+  );
+  const restored = (value: unknown): unknown => {
+    if (typeof value === 'string') return values.get(value) ?? value;
+    if (Array.isArray(value)) return value.map(restored);
+    if (!isObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, restored(member)]));
+  };
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, value]) => [field, SECRET.has(field) ? restored(value) : value]),
+  );
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }

@@ -100,6 +100,15 @@ describe('a provider and a model that operators define', () => {
     assert.equal(Reflect.get(Object(change?.before), 'version'), 1);
     assert.equal(Reflect.get(Object(change?.before), 'api_key'), before.definition.api_key);
     const shown = JSON.stringify([before, changed, trail]);
+    // What was shown can be sent back beside something new, and means what is stored.
+    const headers = { ...Object(changed.definition.headers), 'x-other': 'plain' };
+    await gateway.admin.call('changeProvider', {
+      name: 'house',
+      body: { headers, api_key: changed.definition.api_key },
+    });
+    await costOf(key, 'm');
+    assert.equal(upstream.credentials.at(-1), 'Bearer sk-rotated-0123456789');
+    assert.deepEqual([upstream.headers['x-team'], upstream.headers['x-other']], ['sk-secret-header-value', 'plain']);
     assert.doesNotMatch(shown, /sk-of-the-house|sk-rotated|sk-secret-header/);
   });
 
