@@ -1,6 +1,7 @@
 /** Every operation of the admin API by its name. */
 import { ACCOUNT_ROUTES } from './accounts/routes.ts';
 import { ALERT_ROUTES } from './alerts/routes.ts';
+import { DEFINITION_ROUTES } from './definitions/routes.ts';
 import { KEY_ROUTES } from './keys/routes.ts';
 import { MONEY_ROUTES } from './money/routes.ts';
 import { OPERATOR_ROUTES } from './operators/routes.ts';
@@ -18,5 +19,6 @@ export const ROUTES = {
   ...REQUEST_ROUTES,
   ...USAGE_ROUTES,
   ...STATE_ROUTES,
+  ...DEFINITION_ROUTES,
   ...OPERATOR_ROUTES,
 };

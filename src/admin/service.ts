@@ -8,6 +8,7 @@ import { AccountService } from './accounts/service.ts';
 import { Subtree } from './accounts/subtree.ts';
 import { AlertService } from './alerts/service.ts';
 import type { ConsoleAddress } from './console-address.ts';
+import { DefinitionService, type DefinitionsOptions } from './definitions/service.ts';
 import { AdminError } from './error.ts';
 import { AuditTrail } from './http/audit-trail.ts';
 import type { Reach } from './http/reach.ts';
@@ -31,6 +32,8 @@ export interface AdminServiceOptions extends Omit<KeyServiceOptions, 'settings'>
   readonly oidc?: OidcSignIn | null;
   /** What stands on statements beside the figures; nothing without it. */
   statements?(): Promise<StatementPolicy>;
+  /** Absent where no gateway is running. */
+  readonly definitions?: DefinitionsOptions;
   /** Without it there are none. */
   readonly alerts?: Alerts;
   /** Without it there are none. */
@@ -56,6 +59,7 @@ export class AdminService {
   readonly operators: OperatorService;
   readonly history: HistoryService;
   readonly state: StateService;
+  readonly definitions: DefinitionService;
   readonly trail: AuditTrail;
   readonly #options: AdminServiceOptions;
 
@@ -85,6 +89,13 @@ export class AdminService {
     });
     this.history = new HistoryService({ trail: operators, seesActors: subtree === null });
     this.state = new StateService(options, ledger);
+    this.definitions = new DefinitionService({
+      definitions: options.definitions,
+      trail: operators,
+      installationSecret: options.installationSecret,
+      clock,
+      actor: actor?.name ?? 'nobody',
+    });
     const reach = subtree && (() => subtree.keyIds());
     const { requests = NO_REQUESTS } = options;
     this.requests = requests.within(reach, (accountId, below) => keys.idsOf(accountId, below));

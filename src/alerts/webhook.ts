@@ -2,7 +2,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { request } from 'node:https';
 import { rootCertificates } from 'node:tls';
-import { type Address, checkedAddress, type Resolve } from './address.ts';
+import type { Address } from '../core/public-address.ts';
+import { checkedAddress, type Resolve } from './address.ts';
 
 interface WebhookCall {
   readonly url: string;

@@ -8,6 +8,7 @@ import { type CommandShape, shape, UsageError, usageLine, versionGiven } from '.
 import { type Command, command } from './command.ts';
 import { COMPLETION } from './completion.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
+import { DEFINITION_COMMANDS } from './definition-commands.ts';
 import { IMPORT_COMMANDS } from './import-commands.ts';
 import { IMPORTERS } from './importer-shapes.ts';
 import { MONEY_COMMANDS } from './money-commands.ts';
@@ -163,6 +164,7 @@ export const COMMANDS: readonly Command[] = [
   }),
   ...REQUEST_COMMANDS,
   ...STATE_COMMANDS,
+  ...DEFINITION_COMMANDS,
   ...IMPORT_COMMANDS,
   ...OPERATOR_COMMANDS,
 ];

@@ -5,7 +5,7 @@
 import type { KeyView } from '../admin/keys/schema.ts';
 import { RUNS_LIMIT } from '../core/key.ts';
 
-interface Setting {
+export interface Setting {
   readonly flag: string;
   /** What the help shows in the place of a value. */
   readonly value: string;
@@ -84,4 +84,9 @@ export function limitsText({ rpm_limit, tpm_limit, parallel_limit, runs_limit, o
 
 function listUnless(everything: string): (text: string) => readonly string[] | null {
   return (text) => (text === everything ? null : text.split(','));
+}
+
+/** A number, or null where the word says that there is none. */
+export function numberOr(word: string): (text: string) => unknown {
+  return (text) => (text === word ? null : Number(text));
 }

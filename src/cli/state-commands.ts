@@ -73,6 +73,20 @@ export const STATE_COMMANDS: readonly Command[] = [
     exitCode: (tested) => (tested.every(({ state }) => state === 'ok') ? 0 : 1),
   }),
   command({
+    words: ['config', 'status'],
+    examples: ['config status'],
+    summary: 'whether a running gateway has its config file in use as it is now; exit code 1 and why, if it has not',
+    ask: (api) => api.call('configuration', {}),
+    print: ({ file, taken_at, refused }) =>
+      refused.length === 0
+        ? [`${file} is in use as it is now; read ${taken_at}`]
+        : [
+            `${file} cannot be used as it is now: what was read ${taken_at} stays in use`,
+            ...refused.map((line) => `  ${line}`),
+          ],
+    exitCode: ({ refused }) => (refused.length === 0 ? 0 : 1),
+  }),
+  command({
     words: ['settings'],
     examples: ['settings'],
     summary: 'show the settings in force of a running gateway; a secret is only ever "set"',

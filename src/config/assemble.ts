@@ -5,6 +5,7 @@ import {
   LISTING,
   type Model,
   type ModelOrigin,
+  type ModelPrices,
   OUTPUT,
   type Target,
 } from '../core/model.ts';
@@ -17,7 +18,9 @@ import {
   type ProviderKind,
   TIMEOUTS,
 } from '../core/provider.ts';
+import { CONFIGURED } from './facts.ts';
 import { KINDS, knownHostNamed, knownHostOf } from './kinds.ts';
+import { type PriceTerm, priceTerms } from './price-changes.ts';
 import { pricingFromUsd, publishedUsd, type UsdModifiers, type UsdPricing } from './pricing.ts';
 import type { FileModel, FileProvider } from './schema.ts';
 
@@ -79,14 +82,17 @@ interface ModelParts extends Pick<Model, 'id' | 'provider' | 'contextWindow' | '
   /** What the config file says of it. */
   readonly file?: Partial<FileModel>;
   readonly origin?: ModelOrigin | null;
+  /** At which its prices count. */
+  readonly nowMs?: number;
 }
 
 export function assembleModel(parts: ModelParts): Model {
-  const { id, provider, contextWindow, maxOutputTokens, sources, file = {}, origin = null } = parts;
-  const [first, ...rest] = parts.targets;
-  if (first === undefined) throw new Error(`model ${id} has no target`);
-  const { usd, usdPerCredit, markup, modifiers } = parts;
-  const providerPricing = pricingFromUsd(usd, usdPerCredit, 1, modifiers);
+  const { id, provider, contextWindow, maxOutputTokens, file = {}, origin = null, nowMs = Date.now() } = parts;
+  const [firstTarget, ...rest] = parts.targets;
+  if (firstTarget === undefined) throw new Error(`model ${id} has no target`);
+  const base: PriceTerm = { usd: parts.usd, markup: parts.markup, changed: false };
+  const dated = priceTerms(base, file.prices ?? []);
+  const inForce = dated.findLast(({ fromMs }) => fromMs <= nowMs) ?? base;
   return {
     id,
     provider,
@@ -97,13 +103,23 @@ export function assembleModel(parts: ModelParts): Model {
     capabilities: CAPABILITIES.read(file.capabilities),
     ...OUTPUT.read(file),
     visibleOutput: file.visible_output ?? (file.capabilities?.reasoning === false ? true : null),
-    pricing: markup === undefined ? providerPricing : pricingFromUsd(usd, usdPerCredit, markup, modifiers),
-    providerPricing,
-    publishedPricing: publishedUsd(usd, markup),
-    sources,
-    targets: [first, ...rest],
+    ...pricesOf(parts, inForce),
+    priceChanges: dated
+      .filter(({ fromMs }) => fromMs > nowMs)
+      .map((term) => ({ atMs: term.fromMs, ...pricesOf(parts, term) })),
+    targets: [firstTarget, ...rest],
     ...LISTING.read(file),
     defaults: file.defaults ?? null,
     origin,
+  };
+}
+
+function pricesOf({ usdPerCredit, modifiers, sources }: ModelParts, { usd, markup, changed }: PriceTerm): ModelPrices {
+  const providerPricing = pricingFromUsd(usd, usdPerCredit, 1, modifiers);
+  return {
+    pricing: markup === undefined ? providerPricing : pricingFromUsd(usd, usdPerCredit, markup, modifiers),
+    providerPricing,
+    publishedPricing: publishedUsd(usd, markup),
+    sources: changed ? { ...sources, pricing: CONFIGURED } : sources,
   };
 }

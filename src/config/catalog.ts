@@ -8,6 +8,7 @@ import { KINDS } from './kinds.ts';
 import { contradictedDefaults, unpricedDefault } from './model-defaults.ts';
 import { type ExpandedModel, expandModels } from './model-patterns.ts';
 import { didYouMean } from './nearest-name.ts';
+import { priceTimeMs } from './price-changes.ts';
 import { priceModifiers } from './price-modifiers.ts';
 import type { UsdModifiers } from './pricing.ts';
 import type { Problem } from './problem.ts';
@@ -42,30 +43,35 @@ interface ModelOptions extends FactsContext {
   readonly publishedNames?: boolean;
 }
 
-interface CatalogOptions extends ModelOptions {
+export interface CatalogOptions extends ModelOptions {
   /** By provider, for those that are called through a package. */
   readonly factories: ReadonlyMap<string, ProviderFactory>;
   /** How each provider of the file is reached. */
   readonly networks: ReadonlyMap<string, Network>;
+  /** Providers that models may be served by, although they are defined elsewhere: by this file, or by the environment. */
+  readonly beside?: { readonly file: FileConfig; readonly providers: readonly Provider[] };
 }
 
 export function buildCatalog(file: FileConfig, options: CatalogOptions, problems: Problem[]): CatalogEntries {
-  const providers = new Map<string, Provider>();
+  const own = new Map<string, Provider>();
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const found = providerProblems(name, provider);
     problems.push(...found);
     if (found.length > 0) continue;
     const { factories, networks } = options;
-    providers.set(name, assembleProvider(name, provider, factories.get(name), networks.get(name)));
+    own.set(name, assembleProvider(name, provider, factories.get(name), networks.get(name)));
   }
-  const declared = new Set(Object.keys(file.providers ?? {}));
+  const { file: other = {}, providers: others = [] } = options.beside ?? {};
+  const providers = new Map([...others.map((provider) => [provider.name, provider] as const), ...own]);
+  const written = { ...file, providers: { ...other.providers, ...file.providers } };
+  const declared = new Set([...Object.keys(file.providers ?? {}), ...others.map(({ name }) => name)]);
   const models: Model[] = [];
   for (const { path, model, origin } of expandModels(file.models ?? [], providers, options, problems)) {
     const found = modelProblems(path, model, declared, providers);
     if (found.length > 0) problems.push(...found);
     // A model of a refused provider is checked once that provider is corrected.
     else if (targetsOf(model).every((target) => providers.has(target.provider))) {
-      const built = buildModel({ path, model, origin }, file, providers, options);
+      const built = buildModel({ path, model, origin }, written, providers, options);
       if ('message' in built) {
         problems.push(built);
         continue;
@@ -75,7 +81,7 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions, problems
       else problems.push(unpriced);
     }
   }
-  return { providers: [...providers.values()], models };
+  return { providers: [...own.values()], models };
 }
 
 function providerProblems(name: string, provider: FileProvider): Problem[] {
@@ -160,11 +166,27 @@ function modelProblems(
     const allowed = [...new Set(targets.map((target) => target.provider))].join(', ');
     problems.push({ path: joinPath(path, 'provider'), message: `must be the provider of a target: ${allowed}` });
   }
-  const starts = (model.pricing?.tiers ?? []).map((tier) => tier.from_input_tokens);
-  if (new Set(starts).size < starts.length) {
-    problems.push({ path: joinPath(joinPath(path, 'pricing'), 'tiers'), message: 'must not repeat from_input_tokens' });
-  }
-  return [...problems, ...contradictedDefaults(path, model)];
+  problems.push(...tierProblems(joinPath(path, 'pricing'), model.pricing));
+  return [...problems, ...priceChangeProblems(path, model), ...contradictedDefaults(path, model)];
+}
+
+function tierProblems(path: string, pricing: FileModel['pricing']): Problem[] {
+  const starts = (pricing?.tiers ?? []).map((tier) => tier.from_input_tokens);
+  if (new Set(starts).size === starts.length) return [];
+  return [{ path: joinPath(path, 'tiers'), message: 'must not repeat from_input_tokens' }];
+}
+
+function priceChangeProblems(path: string, { prices = [] }: FileModel): Problem[] {
+  const seen = new Set<number>();
+  return prices.flatMap(({ from, pricing }, index) => {
+    const at = joinPath(joinPath(path, 'prices'), index);
+    const fromMs = priceTimeMs(from);
+    const repeated = fromMs !== null && seen.has(fromMs);
+    if (fromMs !== null) seen.add(fromMs);
+    const message = fromMs === null ? 'is no day or time that there is' : 'is the time of another change of this model';
+    const ofTime = fromMs === null || repeated ? [{ path: joinPath(at, 'from'), message }] : [];
+    return [...ofTime, ...tierProblems(joinPath(at, 'pricing'), pricing)];
+  });
 }
 
 /** A model that names only its provider has one target there. */
@@ -225,6 +247,7 @@ export function buildModel(
     },
     file: displayName === undefined ? model : { display_name: displayName, ...model },
     origin,
+    nowMs: options.now.getTime(),
   });
 }
 

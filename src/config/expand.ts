@@ -70,3 +70,15 @@ async function resolve(whole: string, inside: string, secrets: Secrets): Promise
   if (fallback !== undefined) return fallback;
   return { problem: `the environment variable ${name} is not set (\${${name}:-default} gives a default)` };
 }
+
+/** What the references name, without their defaults: `NAME`, `file:PATH`, `exec:PROGRAM …`. */
+export function referencesIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') {
+    return [...value.matchAll(REFERENCE)].flatMap(([, inside]) => {
+      if (inside === undefined) return [];
+      return SOURCE.test(inside) ? [inside] : [NAME.exec(inside)?.[1] ?? inside];
+    });
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(referencesIn);
+}

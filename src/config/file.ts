@@ -35,9 +35,15 @@ export async function parseConfigFile(
   const { value, problems } = await expandReferences(parseYaml(text, name), secrets);
   if (problems.length > 0) throw configError(name, problems.slice(0, most));
   const content = value ?? {};
+  const checked = checkShape(content);
+  if ('file' in checked) return checked.file;
+  throw configError(name, checked.problems.slice(0, most));
+}
+
+/** Whether what is written, with its references expanded, has the shape of a config file. */
+export function checkShape(content: unknown): { readonly file: FileConfig } | { readonly problems: Problem[] } {
   const validate = validator();
-  if (validate(content)) return content;
-  throw configError(name, problemsOf(validate.errors ?? [], content).slice(0, most));
+  return validate(content) ? { file: content } : { problems: problemsOf(validate.errors ?? [], content) };
 }
 
 function parseYaml(text: string, name: string): unknown {
@@ -96,7 +102,9 @@ function messageOf(error: ErrorObject): string {
       if (isDuration(error)) return DURATION;
       return describeErrors([error], YAML_TYPES);
     case 'minProperties':
-      return 'must give at least one price besides from_input_tokens';
+      return error.parentSchema?.properties?.from === undefined
+        ? 'must give at least one price besides from_input_tokens'
+        : 'must give pricing or markup besides from';
     default:
       return describeErrors([error], YAML_TYPES);
   }

@@ -1,10 +1,12 @@
 /** Builds the frozen Config from settings, environment and config file. */
 
 import { readFile, stat } from 'node:fs/promises';
+import { type DefinedBy, type DefinitionKind, NO_DEFINITIONS, type StoredDefinitions } from '../core/definition.ts';
 import type { Model } from '../core/model.ts';
 import {
   AUDIT,
   LIMITS,
+  PROVIDERS_BY_API,
   REQUEST_LOG,
   RESPONSES,
   ROUTING,
@@ -16,12 +18,13 @@ import {
   type StatementPolicy,
   USAGE_RECORDS,
 } from '../core/policy.ts';
-import type { Provider } from '../core/provider.ts';
+import { catalogAt, type Provider } from '../core/provider.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { readAlerts } from './alerts.ts';
 import { buildCatalog, type CatalogEntries } from './catalog.ts';
-import type { Config, Settings } from './config.ts';
+import type { Config, ConfigSource, Settings } from './config.ts';
+import { addDefinitions, mergedEntries } from './definitions.ts';
 import { discover, type Probe, probeModels } from './discover.ts';
 import { type ModelLists, NO_LISTS } from './model-lists.ts';
 import { loadNetworks } from './network.ts';
@@ -45,13 +48,17 @@ export interface LoadOptions {
   readonly lists?: ModelLists;
   /** Instead of what the config file has. */
   readonly text?: string;
+  /** What operators have defined by API. */
+  readonly stored?: StoredDefinitions | undefined;
+  /** Instead of reading the file again. */
+  readonly source?: ConfigSource | undefined;
   /** Whether a file with very many problems has all of them listed. */
   readonly allProblems?: boolean;
 }
 
 /** Throws a ConfigError that lists every problem found. */
 export async function loadConfig(options: LoadOptions): Promise<Config> {
-  const secrets = new Secrets(options.env, options.settings.allowExec);
+  const secrets = options.source?.secrets ?? new Secrets(options.env, options.settings.allowExec);
   try {
     return await configFrom(options, secrets);
   } catch (error) {
@@ -61,12 +68,12 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
 
 async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Config> {
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
+  const { stored = NO_DEFINITIONS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
-  const text = options.text ?? (await readConfigText(settings, name));
-  const file =
-    text === null ? {} : await (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
+  const file = options.source?.file ?? (await readFileConfig(options, name, secrets));
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
-  const routing = routingOf(file);
+  const routing = routingOf(file, stored);
+  const weighted = routing.order === 'weighted';
   const sandbox = (file.sandbox ?? true) && sandboxUrl !== null;
 
   const problems: Problem[] = [];
@@ -78,7 +85,8 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     for (const model of sandboxModels(usdPerCredit)) models.set(model.id, model);
   }
   let found: CatalogEntries;
-  if (file.providers === undefined && file.models === undefined) {
+  const fromFile = file.providers !== undefined || file.models !== undefined;
+  if (!fromFile) {
     found = await discover({
       env,
       secrets,
@@ -92,13 +100,38 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     const ofConnections: Problem[] = [];
     const factories = await loadPackages(file, ofConnections);
     const networks = await loadNetworks(file, env, files, ofConnections);
-    const weighted = routing.order === 'weighted';
     problems.push(...duplicates(file, providers, models));
     found = buildCatalog(file, { usdPerCredit, weighted, now, lists, factories, networks }, problems);
     problems.push(...ofConnections);
   }
-  for (const provider of found.providers) providers.set(provider.name, provider);
-  for (const model of found.models) models.set(model.id, model);
+  const providersByApi = PROVIDERS_BY_API.read(file.providers_by_api);
+  const ofSandbox = { provider: new Set(providers.keys()), model: new Set(models.keys()) };
+  const ofFile = {
+    provider: new Set(fromFile ? found.providers.map(({ name }) => name) : []),
+    model: new Set(fromFile ? found.models.map(({ id }) => id) : []),
+  };
+  const added = await addDefinitions(stored.list, {
+    file,
+    found,
+    isTaken: ({ kind, name }) => ofSandbox[kind].has(name) || ofFile[kind].has(name),
+    allowed: providersByApi,
+    env,
+    secrets,
+    files,
+    catalog: { usdPerCredit, weighted, now, lists },
+  });
+  const ofApi = {
+    provider: new Set(added.entries.providers.map(({ name }) => name)),
+    model: new Set(added.entries.models.map(({ id }) => id)),
+  };
+  const merged = mergedEntries(found, added.entries);
+  for (const provider of merged.providers) providers.set(provider.name, provider);
+  for (const model of merged.models) models.set(model.id, model);
+  const definedBy = (kind: DefinitionKind, name: string): DefinedBy => {
+    if (ofApi[kind].has(name)) return 'api';
+    if (ofFile[kind].has(name)) return 'file';
+    return ofSandbox[kind].has(name) ? 'sandbox' : 'environment';
+  };
   const limits = LIMITS.read(file.limits);
   if (limits.headersTimeoutMs > limits.bodyTimeoutMs) {
     const message = `must not be longer than limits.body_timeout (${limits.bodyTimeoutMs / 1000})`;
@@ -108,7 +141,13 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   const alerts = readAlerts(file.alerts, { env, secrets, allowExec: settings.allowExec }, problems);
   if (problems.length > 0) throw configError(name, problems);
   return freeze<Config>({
-    catalog: { providers, models, withDefaults: modelsWithDefaults(models) },
+    catalog: catalogAt({ providers, models }, now.getTime()),
+    definedBy: {
+      provider: new Map([...providers.keys()].map((name) => [name, definedBy('provider', name)])),
+      model: new Map([...models.keys()].map((id) => [id, definedBy('model', id)])),
+    },
+    stored: { revision: stored.revision, states: added.states },
+    source: { file, secrets },
     sandbox,
     modelLists: file.model_lists ?? true,
     tls,
@@ -122,11 +161,17 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
     runs: RUNS.read(file.runs),
     requestLog: REQUEST_LOG.read(file.request_log),
     statements: STATEMENTS.read(file.statements),
+    providersByApi,
     alerts,
     ...SINGLE.read(file),
     ...USAGE_RECORDS.read(file.usage),
     ...AUDIT.read(file.audit),
   });
+}
+
+async function readFileConfig(options: LoadOptions, name: string, secrets: Secrets): Promise<FileConfig> {
+  const text = options.text ?? (await readConfigText(options.settings, name));
+  return text === null ? {} : (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
 }
 
 /** What stands on statements, where no gateway runs; without any of it where the file cannot be used. */
@@ -141,11 +186,6 @@ export async function loadStatementPolicy(settings: Settings, env: Environment):
     if (error instanceof ConfigError) return STATEMENTS.read();
     throw error;
   }
-}
-
-function modelsWithDefaults(models: ReadonlyMap<string, Model>): ReadonlyMap<string, Model> | null {
-  const found = [...models].filter(([, { defaults }]) => defaults !== null);
-  return found.length === 0 ? null : new Map(found);
 }
 
 /** The YAML parser and the schema compiler are loaded only where there is a file. */
@@ -196,8 +236,11 @@ function duplicates(
   return problems;
 }
 
-function routingOf({ routing, models = [] }: FileConfig): Routing {
-  const weighted = models.some(({ targets = [] }) => targets.some(({ weight }) => weight !== undefined));
+function routingOf({ routing, models = [] }: FileConfig, { list }: StoredDefinitions): Routing {
+  const all = [...models, ...list.map(({ definition }) => definition ?? {})];
+  const weighted = all.some(
+    ({ targets }) => Array.isArray(targets) && targets.some((target) => 'weight' in Object(target)),
+  );
   const read = ROUTING.read(routing);
   return weighted && routing?.order === undefined ? { ...read, order: 'weighted' } : read;
 }

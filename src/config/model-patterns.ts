@@ -18,7 +18,15 @@ export interface ExpandedModel {
 }
 
 /** What belongs to one model and cannot be meant for many. */
-const OF_ONE: readonly (keyof FileModel)[] = ['targets', 'aliases', 'pricing', 'display_name', 'tagline', 'created'];
+const OF_ONE: readonly (keyof FileModel)[] = [
+  'targets',
+  'aliases',
+  'pricing',
+  'prices',
+  'display_name',
+  'tagline',
+  'created',
+];
 
 export function expandModels(
   given: readonly FileModel[],

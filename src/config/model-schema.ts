@@ -2,7 +2,7 @@
 import { CAPABILITIES, DESCRIPTION, DefaultsSchema, LISTING, OUTPUT } from '../core/model.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { closed, text } from '../lib/setting-rows.ts';
-import { HostedTools, Markup, Multipliers, PricingSchema } from './price-schema.ts';
+import { HostedTools, Markup, Multipliers, PriceChanges, PricingSchema } from './price-schema.ts';
 
 export const ProviderName = text(
   '^[a-z0-9][a-z0-9._-]{0,63}$',
@@ -58,6 +58,7 @@ export const ModelSchema = Type.Object(
     ...OUTPUT.properties,
     pricing: Type.Optional(PricingSchema),
     markup: Type.Optional(Markup),
+    prices: PriceChanges,
     hosted_tools: HostedTools,
     multipliers: Multipliers,
     defaults: Type.Optional(DefaultsSchema),

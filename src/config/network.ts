@@ -66,6 +66,7 @@ class NetworkLoader {
       ca: await this.#authorities(ca),
       ...(cert === undefined || key === undefined ? NO_IDENTITY : await this.#identity(cert, key)),
       http2,
+      publicOnly: false,
     };
   }
 

@@ -91,6 +91,8 @@ const OtherRates = {
   output_image: Type.Optional(Usd),
 };
 
+const PRICE_FROM = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2}))?$';
+
 /** The classes of tokens that have prices, in the order in which they are shown. */
 export const RATE_NAMES = ['input', 'output', ...(Object.keys(OtherRates) as (keyof typeof OtherRates)[])] as const;
 
@@ -115,4 +117,25 @@ export const PricingSchema = Type.Object(
     description:
       'USD per million tokens. Cache classes not given cost what input costs, audio and images what text costs. Omitted: the published price of the upstream model.',
   },
+);
+
+export const PriceChanges = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        from: text(
+          PRICE_FROM,
+          'a day like 2027-01-01, which begins at 00:00 UTC, or a time with its zone like 2027-01-01T00:00:00+01:00',
+          'When it takes effect.',
+        ),
+        pricing: Type.Optional(PricingSchema),
+        markup: Type.Optional(Markup),
+      },
+      { ...closed, minProperties: 2, description: 'What changes then; what is not given stays as it was.' },
+    ),
+    {
+      maxItems: 100,
+      description: 'Prices that take effect at a time. A request has the price of the moment at which it arrives.',
+    },
+  ),
 );

@@ -3,6 +3,7 @@ import type { Static } from 'typebox';
 import {
   AUDIT,
   LIMITS,
+  PROVIDERS_BY_API,
   REQUEST_LOG,
   RESPONSES,
   ROUTING,
@@ -149,6 +150,7 @@ export const FileSchema = Type.Object(
       }),
     ),
     models: Type.Optional(Type.Array(ModelSchema, { maxItems: 10_000 })),
+    providers_by_api: PROVIDERS_BY_API.schema,
     sandbox: Type.Optional(Type.Boolean({ description: 'The built-in simulated provider. Default: true.' })),
     model_lists: Type.Optional(
       Type.Boolean({

@@ -18,6 +18,7 @@ const POLICY: Shown<Policy> = {
   runs: asIs,
   requestLog: asIs,
   statements: ({ creditPriceNanos, ...texts }) => ({ ...texts, creditPrice: Number(creditPriceNanos) / 1e9 }),
+  providersByApi: asIs,
   accessLog: asIs,
   alerts: withoutSecrets,
   auditEveryMs: asIs,

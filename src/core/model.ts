@@ -125,14 +125,8 @@ export interface ModelOrigin {
   readonly of: string;
 }
 
-export interface Model extends Values<typeof DESCRIPTION>, Values<typeof OUTPUT>, Values<typeof LISTING> {
-  readonly id: string;
-  readonly ownedBy: string;
-  /** The provider that key scopes refer to. */
-  readonly provider: string;
-  readonly contextWindow: number | null;
-  readonly maxOutputTokens: number | null;
-  readonly capabilities: Capabilities;
+/** What a model costs. */
+export interface ModelPrices {
   /** What the caller is charged. */
   readonly pricing: Pricing;
   /** What the provider asks of the operator; equal to `pricing` without a mark-up. */
@@ -140,6 +134,23 @@ export interface Model extends Values<typeof DESCRIPTION>, Values<typeof OUTPUT>
   /** Shown in the catalog: USD per million tokens by class, as charged. */
   readonly publishedPricing: Readonly<Record<string, number>>;
   readonly sources: ModelSources;
+}
+
+/** What a model costs from a time on. */
+interface PriceChange extends ModelPrices {
+  readonly atMs: number;
+}
+
+export interface Model extends ModelPrices, Values<typeof DESCRIPTION>, Values<typeof OUTPUT>, Values<typeof LISTING> {
+  readonly id: string;
+  readonly ownedBy: string;
+  /** The provider that key scopes refer to. */
+  readonly provider: string;
+  readonly contextWindow: number | null;
+  readonly maxOutputTokens: number | null;
+  readonly capabilities: Capabilities;
+  /** In the order of time; those that are over are not among them. */
+  readonly priceChanges: readonly PriceChange[];
   readonly targets: readonly [Target, ...Target[]];
   readonly defaults: ModelDefaults | null;
   /** What the config file calls it, where that is not its id: the model that it is an alias of, or its pattern. */

@@ -293,6 +293,28 @@ export const ALERT_SWITCHES = section({
   ),
 });
 
+/** What holds for providers that operators define, beside what holds for those of the file. */
+export const PROVIDERS_BY_API = section(
+  {
+    allow_private: flag(
+      'allowPrivate',
+      'Whether their addresses may lead to this machine or into a private network.',
+      false,
+    ),
+    references: setting(
+      'references',
+      Type.Array(Type.String({ minLength: 1, maxLength: 4096 }), {
+        maxItems: 1_000,
+        description:
+          'What their references may name: variables, and file:/path for files. Nothing else of this machine is read for them.',
+      }),
+      (given: readonly string[] = []) => given,
+    ),
+  },
+  { description: 'Providers that operators define by API, command line or console instead of in this file.' },
+);
+export type ProvidersByApi = Values<typeof PROVIDERS_BY_API>;
+
 /** Who is told of what, without asking. */
 export interface AlertPolicy extends Values<typeof ALERT_SWITCHES> {
   readonly webhooks: readonly ConfiguredWebhook[];
@@ -321,6 +343,7 @@ export interface Policy extends Values<typeof SINGLE>, Values<typeof AUDIT> {
   readonly runs: RunSettings;
   readonly requestLog: RequestLogPolicy;
   readonly statements: StatementPolicy;
+  readonly providersByApi: ProvidersByApi;
   /** Null: nothing is watched. */
   readonly alerts: AlertPolicy | null;
 }

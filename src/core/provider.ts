@@ -42,9 +42,18 @@ export interface Network {
   readonly clientKey: string | null;
   /** Whether HTTP/2 is offered. */
   readonly http2: boolean;
+  /** Whether connections that go straight to it may go to hosts on the internet only, whatever its name leads to. */
+  readonly publicOnly: boolean;
 }
 
-export const PLAIN_NETWORK: Network = { proxy: null, ca: null, clientCert: null, clientKey: null, http2: false };
+export const PLAIN_NETWORK: Network = {
+  proxy: null,
+  ca: null,
+  clientCert: null,
+  clientKey: null,
+  http2: false,
+  publicOnly: false,
+};
 
 /** A package of the AI SDK that speaks to the provider. */
 interface ProviderPackage {
@@ -90,4 +99,28 @@ export interface Catalog {
   /** Those of `models` with default parameters; null where there are none, so that requests need not look. */
   readonly withDefaults: ReadonlyMap<string, Model> | null;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** From then on a model has another price, and `catalogAt` another catalog. */
+  readonly pricesUntilMs: number;
+}
+
+/** With the prices that count at this time. */
+export function catalogAt(entries: Pick<Catalog, 'models' | 'providers'>, nowMs: number): Catalog {
+  const models = new Map([...entries.models].map(([id, model]) => [id, pricedAt(model, nowMs)]));
+  const withDefaults = [...models].filter(([, { defaults }]) => defaults !== null);
+  return {
+    models,
+    withDefaults: withDefaults.length === 0 ? null : new Map(withDefaults),
+    providers: entries.providers,
+    pricesUntilMs: Math.min(
+      ...[...models.values()].map(({ priceChanges: [next] }) => next?.atMs ?? Infinity),
+      Infinity,
+    ),
+  };
+}
+
+function pricedAt(model: Model, nowMs: number): Model {
+  const due = model.priceChanges.findLast(({ atMs }) => atMs <= nowMs);
+  if (due === undefined) return model;
+  const { atMs: _atMs, ...prices } = due;
+  return { ...model, ...prices, priceChanges: model.priceChanges.filter(({ atMs }) => atMs > nowMs) };
 }

@@ -13,6 +13,7 @@ import type { TlsFiles } from '../config/pem.ts';
 import { ConfigError } from '../config/problem.ts';
 import { type Environment, SettingError } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
+import type { StoredDefinitions } from '../core/definition.ts';
 import { Dispatchers } from '../provider/dispatchers.ts';
 import { Transports } from '../provider/transports.ts';
 import { startSandbox } from '../sandbox/server.ts';
@@ -35,6 +36,8 @@ export interface DoctorOptions {
   readonly env: Environment;
   /** Whether to generate a token at each target, which costs money. */
   readonly probes: boolean;
+  /** What operators have defined by API; without it, only what the file and the environment have is checked. */
+  readonly stored?: StoredDefinitions | undefined;
   connectAdmin(): Promise<AdminConnection>;
   readonly timeoutMs?: number;
 }
@@ -109,7 +112,8 @@ async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
   // The sandbox of a running gateway listens on a port that no other process knows, so the check starts its own.
   const sandbox = await startSandbox();
   try {
-    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url, lists: await newestLists(options) });
+    const lists = await newestLists(options);
+    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url, lists, stored: options.stored });
     return await checkCatalog(config, sandbox.url, options);
   } catch (error) {
     const problems =

@@ -4,6 +4,7 @@ import type { Settings } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ModelLists } from '../config/model-lists.ts';
 import type { Environment } from '../config/settings.ts';
+import type { StoredDefinitions } from '../core/definition.ts';
 import { Transports } from '../provider/transports.ts';
 import { probe } from './probe.ts';
 import type { ProbeReport } from './report.ts';
@@ -22,6 +23,7 @@ export interface ProbeTargetOptions {
   readonly env: Environment;
   readonly sandboxUrl: string;
   readonly lists: ModelLists;
+  readonly stored: StoredDefinitions;
 }
 
 /** The probe uses the configuration as it is in the files now. */

@@ -38,6 +38,7 @@ export async function countTokens(
   gateway: Gateway,
   request: GenerationRequest,
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
+  if (!gateway.lease.held()) await gateway.lease.renew();
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
   const read = await readRequest(request, config.policy.limits, expander(gateway, caller.key.id, config.policy));

@@ -34,6 +34,8 @@ export async function getModel(gateway: Gateway, request: ClientRequest): Promis
  * A model as the caller may use it; null where it may not. Without a credential: the models that the operator marked public.
  */
 async function seenBy(gateway: Gateway, request: ClientRequest): Promise<(model: Model) => Model | null> {
+  // The list is shown also where the store does not answer.
+  if (!gateway.lease.held()) await gateway.lease.renew().catch(() => {});
   const sender = await authenticateOptional(gateway, request);
   const caller = sender && (await countAgainstRateLimit(gateway, request, sender));
   if (caller === null) return (model) => (model.public ? model : null);

@@ -15,8 +15,17 @@ import type { ReplyBudget } from './reply-recorder.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { Seals } from './seals.ts';
 
+/** Whether the catalog in memory may be served by: another process may have changed what operators define. */
+export interface CatalogLease {
+  held(): boolean;
+  /** Rejects with what a client is told where the store does not answer. */
+  renew(): Promise<void>;
+}
+
 export interface Gateway {
   readonly ledger: Ledger;
+  /** Asked before the catalog is read. */
+  readonly lease: CatalogLease;
   readonly clock: Clock;
   readonly upstream: Upstream;
   readonly routing: RoutingState;

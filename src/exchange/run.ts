@@ -34,6 +34,7 @@ type Complete = AttemptEnd & { readonly kind: 'complete' };
 const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
+  if (!gateway.lease.held()) await gateway.lease.renew();
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
   const expand = expander(gateway, caller.key.id, config.policy, request.memory);

@@ -76,6 +76,16 @@ const MIGRATIONS: readonly string[] = [
      PRIMARY KEY (subject, field)
    ) STRICT;
    CREATE TABLE @ended_page_sessions (id TEXT PRIMARY KEY, ends_at_ms INTEGER NOT NULL) STRICT;`,
+  `CREATE TABLE @definitions (
+     kind TEXT NOT NULL,
+     name TEXT NOT NULL,
+     definition TEXT,
+     version INTEGER NOT NULL,
+     changed_at_ms INTEGER NOT NULL,
+     changed_by TEXT NOT NULL,
+     PRIMARY KEY (kind, name)
+   ) STRICT;
+   CREATE TABLE @definition_readers (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, beat INTEGER NOT NULL) STRICT;`,
 ];
 
 const KEPT_IN_SQLITE = `CREATE TRIGGER audit_trail_no_update BEFORE UPDATE ON audit_trail BEGIN SELECT raise(ABORT, 'the audit trail is append-only'); END;

@@ -1,6 +1,7 @@
 /** When each model was first in the catalog: what `created` says of a model whose file gives no date. */
 import type { Config } from '../config/config.ts';
 import type { Log } from '../core/log.ts';
+import { catalogAt } from '../core/provider.ts';
 import type { Documents } from '../ledger/port.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 
@@ -25,7 +26,7 @@ export async function withFirstSeen(config: Config, documents: Documents, nowMs:
   } catch (err) {
     log.warn({ err }, 'the store does not say when models were first seen; they stay undated');
   }
-  return { ...config, catalog: { ...config.catalog, models } };
+  return { ...config, catalog: catalogAt({ ...config.catalog, models }, nowMs) };
 }
 
 function decode(text: string): Map<string, number> {

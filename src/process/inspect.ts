@@ -4,7 +4,8 @@ import type { ModelStateView, ProviderStateView, TargetStateView } from '../admi
 import type { Config } from '../config/config.ts';
 import { modelReport } from '../config/model-report.ts';
 import { policyView } from '../config/settings-view.ts';
-import type { Model } from '../core/model.ts';
+import type { DefinitionState } from '../core/definition.ts';
+import type { ModelPrices } from '../core/model.ts';
 import { type Catalog, type Provider, withoutQuery } from '../core/provider.ts';
 import { addedUp, type KeyShortfall } from '../observe/shortfalls.ts';
 import type { CircuitState } from '../routing/circuit-breaker.ts';
@@ -16,31 +17,43 @@ export interface Inspection {
   readonly providers: readonly ProviderStateView[];
   readonly policy: Readonly<Record<string, unknown>>;
   readonly shortfalls: readonly KeyShortfall[];
+  /** What has become of what operators have defined. */
+  readonly definitions: readonly DefinitionState[];
 }
 
 /** No key has this id: what is asked with it is what counts for all of them. */
 const ALL_KEYS = '';
 
 export function inspect(config: Config, routing: RoutingState, shortfalls: readonly KeyShortfall[]): Inspection {
-  const { catalog } = config;
+  const { catalog, definedBy } = config;
   return {
-    models: modelStates(catalog),
-    providers: [...catalog.providers.values()].map((provider) => providerState(provider, catalog, routing)),
+    models: modelStates(config),
+    providers: [...catalog.providers.values()].map((provider) => ({
+      ...providerState(provider, catalog, routing),
+      defined_by: definedBy.provider.get(provider.name) ?? 'file',
+    })),
     policy: policyView(config),
+    definitions: config.stored.states,
     shortfalls,
   };
 }
 
-function modelStates({ models }: Catalog): readonly ModelStateView[] {
+function modelStates({ catalog: { models }, definedBy }: Config): readonly ModelStateView[] {
   const rows = modelReport(models.values());
   return [...models.values()].map((model, index) => {
     const row = rows[index];
     if (row === undefined) throw new TypeError(`no report of ${model.id}`);
     return {
       ...row,
+      defined_by: definedBy.model.get(model.id) ?? 'file',
       display_name: model.displayName ?? null,
       public: model.public,
       markup: markupOf(model),
+      price_changes: model.priceChanges.map((change) => ({
+        from: new Date(change.atMs).toISOString(),
+        value: change.publishedPricing,
+        markup: markupOf(change),
+      })),
       capabilities: model.capabilities,
       targets: model.targets.map(({ provider, upstreamModel, format, weight }) => ({
         provider,
@@ -53,13 +66,17 @@ function modelStates({ models }: Catalog): readonly ModelStateView[] {
 }
 
 /** By the price of input in the first tier; a mark-up is one factor for all classes. */
-function markupOf({ pricing, providerPricing }: Model): number | null {
+function markupOf({ pricing, providerPricing }: ModelPrices): number | null {
   const charged = pricing.tiers[0].rates.input * providerPricing.per;
   const asked = providerPricing.tiers[0].rates.input * pricing.per;
   return asked === 0n ? null : Number((charged * 10_000n) / asked) / 10_000;
 }
 
-function providerState(provider: Provider, catalog: Catalog, routing: RoutingState): ProviderStateView {
+function providerState(
+  provider: Provider,
+  catalog: Catalog,
+  routing: RoutingState,
+): Omit<ProviderStateView, 'defined_by'> {
   const { name, kind, baseUrl, apiKeys, formats } = provider;
   const targets = new Map<string, TargetStateView>();
   for (const { id, targets: all } of catalog.models.values()) {
@@ -124,7 +141,7 @@ const HEALTHS = ['ok', 'degraded', 'down'] as const;
 /** Workers judge for themselves: of each target, what the one says that thinks worst of it. */
 export function worstOf(inspections: readonly Inspection[]): Inspection {
   const [first, ...others] = inspections;
-  if (first === undefined) return { models: [], providers: [], policy: {}, shortfalls: [] };
+  if (first === undefined) return { models: [], providers: [], policy: {}, definitions: [], shortfalls: [] };
   const providers = first.providers.map((provider) => {
     const same = others.flatMap((other) => other.providers.find(({ name }) => name === provider.name) ?? []);
     return same.reduce(worse, provider);

@@ -16,7 +16,7 @@ const STARTED_AT_S = performance.timeOrigin / 1_000;
 
 interface MetricsSources {
   readonly settings: Settings;
-  readonly serving: Pick<Serving, 'metrics' | 'ready'>;
+  readonly serving: Pick<Serving, 'metrics' | 'ready' | 'catalog'>;
   readonly ledger: Pick<OwnedLedger, 'stats'>;
   readonly audits: { readonly last: LastAudit | null };
   readonly alerts: { readonly keysBelowCost: number | null };
@@ -48,6 +48,7 @@ async function processReading(sources: MetricsSources): Promise<Reading> {
   const { last } = audits;
   const { keysBelowCost } = alerts;
   const { problems, certificates } = ownFiles();
+  const { reload } = serving.catalog();
   return {
     ...(await ownProcessReading()),
     ...(await diskReading(settings.dataDir)),
@@ -56,6 +57,8 @@ async function processReading(sources: MetricsSources): Promise<Reading> {
     ...(last && { gateway_audit_ok: one(last.ok ? 1 : 0), gateway_audit_timestamp_seconds: one(last.atMs / 1_000) }),
     gateway_admin_unauthenticated_total: one(operators.unauthenticated),
     gateway_reload_ok: one(problems.length === 0 ? 1 : 0),
+    gateway_config_last_reload_successful: one(reload.refused.length === 0 ? 1 : 0),
+    gateway_config_last_reload_success_timestamp_seconds: one(reload.takenAtMs / 1_000),
     gateway_certificate_expiry_timestamp_seconds: certificates.map(({ listener, endsAtMs }) => ({
       labels: [listener],
       value: endsAtMs / 1_000,

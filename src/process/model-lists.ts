@@ -15,6 +15,7 @@ import {
   NO_LISTS,
 } from '../config/model-lists.ts';
 import type { Environment } from '../config/settings.ts';
+import { NO_DEFINITIONS, type StoredDefinitions } from '../core/definition.ts';
 import type { Log } from '../core/log.ts';
 import type { Provider } from '../core/provider.ts';
 import { HOUR_MS } from '../core/time.ts';
@@ -33,6 +34,8 @@ export interface RefreshOptions {
   readonly settings: Settings;
   readonly env: Environment;
   readonly documents: Documents;
+  /** What operators have defined by API; nothing without it. */
+  definitions?(): Promise<StoredDefinitions>;
   /** Lists that are younger are not asked for again. */
   readonly freshMs: number;
   readonly nowMs?: () => number;
@@ -54,7 +57,8 @@ export interface RefreshReport {
 export async function refreshModelLists(options: RefreshOptions): Promise<RefreshReport> {
   const { settings, env, documents, freshMs, nowMs = Date.now } = options;
   const known = decodeModelLists((await documents.getDocument(MODEL_LISTS_DOCUMENT))?.value ?? null);
-  const config = await loadConfig({ settings, env, sandboxUrl: null, lists: known });
+  const stored = (await options.definitions?.()) ?? NO_DEFINITIONS;
+  const config = await loadConfig({ settings, env, sandboxUrl: null, lists: known, stored });
   const isFresh = (provider: Provider): boolean => {
     const askedAtMs = known.get(listKey(provider))?.askedAtMs;
     // A list from the future was asked for by a clock that was ahead.

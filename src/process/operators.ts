@@ -4,6 +4,7 @@ import { SqlAlertStore } from '../alerts/sql-store.ts';
 import type { Settings } from '../config/config.ts';
 import type { Clock } from '../core/clock.ts';
 import { openLogFile } from '../ledger/sqlite/wal-file.ts';
+import { Definitions } from '../operators/definitions.ts';
 import { Operators } from '../operators/operators.ts';
 import { EndedPageSessions } from '../operators/page-sessions.ts';
 import { SqlOperatorStore } from '../operators/sql-store.ts';
@@ -19,6 +20,7 @@ export interface OperatorData {
   readonly operators: Operators;
   readonly alertStore: SqlAlertStore;
   readonly endedPageSessions: EndedPageSessions;
+  readonly definitions: Definitions;
   close(): Promise<void>;
 }
 
@@ -29,6 +31,7 @@ export function openOperatorData(settings: Settings, installationSecret: string,
     operators: new Operators({ store: new SqlOperatorStore(engine), installationSecret, clock }),
     alertStore: new SqlAlertStore(engine),
     endedPageSessions: new EndedPageSessions(engine),
+    definitions: new Definitions(engine, installationSecret),
     close: () => engine.close(),
   };
 }

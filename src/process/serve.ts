@@ -2,11 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, Settings } from '../config/config.ts';
 import { connectionsWarning, connectionsWithin, readFileLimit } from '../config/file-limit.ts';
-import { loadConfig } from '../config/load.ts';
 import type { Environment } from '../config/settings.ts';
 import { readTelemetry } from '../config/telemetry.ts';
 import { certificateEndMs, readTls, watchTls } from '../config/tls.ts';
-import { watchConfig } from '../config/watch.ts';
 import { trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
@@ -32,10 +30,9 @@ import { Transports } from '../provider/transports.ts';
 import { newRoutingState } from '../routing/state.ts';
 import { HttpServer } from '../transport/server/http-server.ts';
 import type { ServerLimits } from '../transport/server.ts';
-import { withFirstSeen } from './first-seen.ts';
 import { type Inspection, inspect } from './inspect.ts';
 import { keyholderPage } from './keyholder.ts';
-import { storedModelLists, watchModelLists } from './model-lists.ts';
+import { openLiveConfig, type Reload } from './live-config.ts';
 import type { OperatorData } from './operators.ts';
 import { keepOutputSpeeds } from './output-speeds.ts';
 import { Readiness } from './readiness.ts';
@@ -56,7 +53,7 @@ export interface ServeInput {
 export interface ServeOptions extends ServeInput {
   readonly log: Log;
   readonly ledger: OwnedLedger;
-  readonly operatorData: Pick<OperatorData, 'endedPageSessions'>;
+  readonly operatorData: Pick<OperatorData, 'endedPageSessions' | 'definitions'>;
   readonly requestLog: OpenRequestLog;
   /** Told about every request, beside the request log. */
   readonly observers?: readonly RequestObserver[];
@@ -77,6 +74,7 @@ export interface CatalogNames
   readonly sandboxAlone: boolean;
   /** Why a changed config file or certificate is not in use; empty where nothing is wrong. */
   readonly problems: readonly string[];
+  readonly reload: Reload;
   /** Of the public listener; null where it has no TLS. */
   readonly certificateEndsAtMs: number | null;
 }
@@ -92,6 +90,8 @@ export interface Serving {
   running(): Promise<readonly RunningRequest[]>;
   /** Takes model lists into use that were stored since; resolves when that is done, or is left to the next look. */
   takeModelLists(): Promise<void>;
+  /** Takes what operators have defined into use; what keeps it from that, where something does. */
+  takeDefinitions(): Promise<readonly string[]>;
   /** Whether requests should be sent here: the store answers, and no stop has begun. Never rejects. */
   ready(): Promise<boolean>;
   /** Of each worker. Rejects where one of them does not answer. */
@@ -109,62 +109,34 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   // Whatever was opened is closed again, last first, when a later part cannot start.
   await using parts = new AsyncDisposableStack();
   const clock = systemClock();
-  let loading: Promise<unknown> = Promise.resolve();
-  /** One after the other: what was loaded last is the newest. */
-  const load = (): Promise<Config> => {
-    const loaded = loading.then(async () => {
-      const lists = await storedModelLists(ledger, log);
-      const fresh = await loadConfig({ settings, env, sandboxUrl: options.sandboxUrl, lists });
-      return withFirstSeen(fresh, ledger, clock.nowMs(), log);
-    });
-    loading = loaded.catch(() => {});
-    return loaded;
-  };
-  let config = await load();
-  /** Why what was changed in files since is not in use. */
-  const refused: Record<'config' | 'tls', readonly string[]> = { config: [], tls: [] };
+  /** Nothing is told before there is something to tell. */
+  let tell = (): void => {};
+  const live = await openLiveConfig({
+    settings,
+    env,
+    sandboxUrl: options.sandboxUrl,
+    documents: ledger,
+    definitions: options.operatorData.definitions,
+    clock,
+    log,
+    onChange: () => tell(),
+    onReload: () => options.onReload?.(),
+  });
+  parts.defer(() => live.close());
+  const config = live.inUse;
+  /** Why the certificate that was changed since is not in use. */
+  let refusedTls: readonly string[] = [];
   let certificateEndsAtMs: number | null = null;
   const names = (): CatalogNames => ({
-    ...namesOf(config, options.sandboxUrl),
-    problems: [...refused.config, ...refused.tls],
+    ...namesOf(config(), options.sandboxUrl),
+    problems: [...live.problems(), ...refusedTls],
+    reload: live.reload(),
     certificateEndsAtMs,
   });
-  const tell = (): void => options.onCatalog?.(names());
-  const watch = watchConfig({
-    file: settings.configFile,
-    load,
-    inUse: () => config,
-    onConfig: (fresh) => {
-      if ((fresh.tls === null) !== (config.tls === null)) {
-        log.warn({}, 'TLS is switched on or off at the next start; the listener stays as it is');
-      }
-      config = fresh;
-      tell();
-      log.info({ models: fresh.catalog.models.size }, 'the configuration was reloaded');
-      options.onReload?.();
-    },
-    onProblems: (lines) => {
-      refused.config = lines;
-      tell();
-      for (const line of lines) log.error({}, `the new configuration is invalid, the old one stays in use: ${line}`);
-    },
-    execRefreshMs: settings.execRefreshMs,
-  });
-  parts.defer(() => watch.close());
-  const lists = watchModelLists(ledger, async () => {
-    try {
-      config = await load();
-      tell();
-    } catch (err) {
-      // The file was broken meanwhile, which its own watch tells.
-      log.debug({ err }, 'newer model lists could not be used');
-    }
-  });
-  await lists.look();
-  parts.defer(() => lists.stop());
+  tell = () => options.onCatalog?.(names());
   tell();
   const maintenance = await startMaintenance(ledger, {
-    usageKeepMs: () => config.usageKeepMs,
+    usageKeepMs: () => config().usageKeepMs,
     onError: (err) => log.error({ err }, 'a background step of the ledger failed; this is tried again'),
   });
   parts.defer(() => maintenance.stop());
@@ -172,13 +144,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   parts.defer(() => upstream.close());
 
   const counter = new ExactCounter({
-    waitMs: config.limits.countWaitMs,
+    waitMs: config().limits.countWaitMs,
     onProblem: (err) => log.warn({ err }, 'a prompt could not be counted exactly'),
   });
   parts.defer(() => counter.close());
 
   const { appender, reader } = options.requestLog;
-  const requestLog = new RequestLogWriter({ appender, log, enabled: () => config.requestLog.enabled });
+  const requestLog = new RequestLogWriter({ appender, log, enabled: () => config().requestLog.enabled });
   parts.defer(() => requestLog.close());
   const failures = new FailureCounter({ sink: appender, log });
   parts.defer(() => failures.close());
@@ -193,6 +165,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const shortfalls = new Shortfalls();
   const gateway: Gateway = {
     ledger,
+    lease: live.lease,
     clock,
     upstream,
     routing: newRoutingState(clock),
@@ -207,7 +180,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       [
         metrics.requests,
         shortfalls,
-        new AccessLog(log, () => config.accessLog),
+        new AccessLog(log, () => config().accessLog),
         requestLog,
         failures,
         ...(telemetry === null ? [] : [telemetry]),
@@ -215,8 +188,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ],
       log,
     ),
-    catalog: () => config.catalog,
-    policy: () => config,
+    catalog: live.catalog,
+    policy: config,
     publicUrl: settings.publicUrl,
   };
   const speeds = await keepOutputSpeeds(gateway.routing.speeds, ledger, log);
@@ -224,8 +197,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let stopping = false;
   let draining = false;
   const readiness = new Readiness({ ledger, serving: () => !stopping && maintenance.healthy });
-  const limits = serverLimits(config, log);
-  const tlsFiles = config.tls;
+  const limits = serverLimits(config(), log);
+  const tlsFiles = config().tls;
   const tls = tlsFiles && (await readTls(tlsFiles));
   certificateEndsAtMs = tls && certificateEndMs(tls);
   tell();
@@ -255,7 +228,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const server = new HttpServer({ limits, handler, log, tls, isProxy });
   if (tlsFiles !== null && tls !== null) {
     const tlsWatch = watchTls(
-      () => config.tls ?? tlsFiles,
+      () => config().tls ?? tlsFiles,
       tls,
       (pem) => {
         server.setTlsIdentity(pem);
@@ -264,7 +237,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         log.info({}, 'the TLS certificate was reloaded');
       },
       (lines) => {
-        refused.tls = lines;
+        refusedTls = lines;
         tell();
         for (const line of lines)
           log.error({}, `the TLS certificate was not reloaded, the old one stays in use: ${line}`);
@@ -285,23 +258,25 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     port,
     catalog: names,
     running: async () => gateway.inFlight.running(),
-    inspect: async () => inspect(config, gateway.routing, shortfalls.list(clock.nowMs())),
+    inspect: async () =>
+      inspect({ ...config(), catalog: live.catalog() }, gateway.routing, shortfalls.list(clock.nowMs())),
     stop: async (requestId) => gateway.inFlight.stop(requestId),
-    takeModelLists: lists.look,
+    takeModelLists: live.takeModelLists,
+    takeDefinitions: live.takeDefinitions,
     ready: () => readiness.ready(),
     metrics: async () => [await metrics.reading({ gateway, server, sockets, ledger, requestLog })],
     preStop: async () => {
       stopping = true;
       // A load balancer that keeps connections would send a request just when the drain closes them.
       server.endPersistence();
-      await delay(config.limits.preStopMs);
+      await delay(config().limits.preStopMs);
     },
     drain: async () => {
       stopping = true;
       draining = true;
       server.close();
       sockets.drain();
-      await gateway.inFlight.drain(config.limits.drainMs, config.limits.settleWaitMs);
+      await gateway.inFlight.drain(config().limits.drainMs, config().limits.settleWaitMs);
     },
     close: () => opened.disposeAsync(),
   };
@@ -320,7 +295,10 @@ function serverLimits({ limits }: Config, log: Log): ServerLimits {
   };
 }
 
-function namesOf(config: Config, sandboxUrl: string): Omit<CatalogNames, 'problems' | 'certificateEndsAtMs'> {
+function namesOf(
+  config: Config,
+  sandboxUrl: string,
+): Omit<CatalogNames, 'problems' | 'reload' | 'certificateEndsAtMs'> {
   const { catalog, sandbox, requestLog, statements, alerts, auditEveryMs } = config;
   const providers = [...catalog.providers.values()];
   return {

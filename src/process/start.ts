@@ -3,6 +3,7 @@ import { AdminClient, socketTransport } from '../admin/client.ts';
 import { type ConsoleAddress, consoleOrigin } from '../admin/console-address.ts';
 import { consoleIsBuilt } from '../admin/console-build.ts';
 import { ensureDataDir } from '../admin/data-folder.ts';
+import { AdminError } from '../admin/error.ts';
 import { AdminServer, listenOnPort } from '../admin/http/server.ts';
 import { publicOrigin } from '../admin/public-origin.ts';
 import { Requests } from '../admin/requests/requests.ts';
@@ -28,6 +29,7 @@ import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys, ownerLink } from './banner.ts';
 import { watchClock } from './clock-watch.ts';
 import { freeCompilerMemoryAtOnce } from './compiler-memory.ts';
+import { checkDefinitions, readDefinitions, servedEverywhere } from './definitions.ts';
 import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
 import { openStore } from './open-store.ts';
@@ -141,7 +143,7 @@ export async function startGateway(
   parts.defer(() => kept.close());
   const origin = publicOrigin(settings.host, serving.port, serving.catalog().certificateEndsAtMs !== null);
 
-  const lists = { settings, env, documents: ledger };
+  const lists = { settings, env, documents: ledger, definitions: () => readDefinitions(settings, data.definitions) };
   const clockWatch = watchClock(clock, log);
   parts.defer(() => clockWatch.close());
   const { adminTls } = settings;
@@ -201,6 +203,10 @@ export async function startGateway(
     console: consoleAddress,
     gateway: {
       settings: () => settingsView(settings),
+      configuration: () => {
+        const { refused, takenAtMs } = serving.catalog().reload;
+        return { file: settings.configFile, taken_at: new Date(takenAtMs).toISOString(), refused };
+      },
       inspect: () => serving.inspect(),
       stopRequest: (requestId) => serving.stop(requestId),
       doctor: async (probes) => {
@@ -210,13 +216,37 @@ export async function startGateway(
           settings,
           env,
           probes,
+          stored: await readDefinitions(settings, data.definitions),
           connectAdmin: async () => ({ api, isRunning: true, close: async () => {} }),
         });
       },
       testTarget: async (target) => {
         const { probeTarget } = await import('../doctor/probe-target.ts');
         const stored = await storedModelLists(ledger, log);
-        return probeTarget({ settings, env, sandboxUrl: sandbox.url, lists: stored }, target);
+        const definitions = await readDefinitions(settings, data.definitions);
+        return probeTarget({ settings, env, sandboxUrl: sandbox.url, lists: stored, stored: definitions }, target);
+      },
+    },
+    definitions: {
+      store: data.definitions,
+      states: async () => (await serving.inspect()).definitions,
+      check: async (stored) => {
+        const lists = await storedModelLists(ledger, log);
+        return checkDefinitions({ settings, env, sandboxUrl: sandbox.url, lists, stored });
+      },
+      definedBy: async (kind, name) => {
+        const { models, providers } = await serving.inspect();
+        const found =
+          kind === 'model' ? models.find(({ id }) => id === name) : providers.find((one) => one.name === name);
+        return found?.defined_by ?? null;
+      },
+      apply: async () => {
+        const problems = await serving.takeDefinitions();
+        if (problems.length > 0) {
+          throw new AdminError('unavailable', `the change is saved, but not in use: ${problems.join('; ')}`);
+        }
+        if (settings.databaseUrl === null) return;
+        await servedEverywhere(data.definitions, (await data.definitions.all()).revision);
       },
     },
     playground,

@@ -71,6 +71,7 @@ export async function serveInWorkers(input: ServeInput, options: WorkerPoolOptio
     takeModelLists: async () => {
       await answers(askEach('takeModelLists', [], ANSWER_WITHIN_MS));
     },
+    takeDefinitions: async () => (await Promise.all(askEach('takeDefinitions', [], ANSWER_WITHIN_MS))).flat(),
     ready: async () => {
       if (ending) return false;
       const asked = askEach('ready', [], ANSWER_WITHIN_MS);

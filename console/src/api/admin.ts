@@ -1,6 +1,7 @@
 /** Who runs the gateway, what they did, and whether the books add up. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { call, type Schemas } from './client.ts';
+import { useSession } from './session.tsx';
 
 export type Operator = Schemas['ListedOperator'];
 export type TrailEntry = Schemas['AuditTrailEntry'];
@@ -29,6 +30,17 @@ export function useAuditTrail(enabled: boolean) {
 
 export function useLastAudit() {
   return useQuery({ queryKey: ['last-audit'], queryFn: () => call('get', '/admin/v1/audit/last', {}) });
+}
+
+/** Whoever may not see it is told nothing of the config file. */
+export function useConfiguration() {
+  const { may } = useSession();
+  return useQuery({
+    enabled: may('get /admin/v1/configuration'),
+    queryKey: ['configuration'],
+    queryFn: ({ signal }) => call('get', '/admin/v1/configuration', { signal }),
+    refetchInterval: 10_000,
+  });
 }
 
 export function useSettings() {

@@ -576,6 +576,44 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/configuration': {
+    /** Whether the config file is in use as it is now */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Configuration'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/definitions': {
+    /** Providers and models that operators have defined, beside those of the config file */
+    get: {
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['DefinitionList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/doctor': {
     /** Check configuration, providers, models and store */
     post: {
@@ -1056,6 +1094,174 @@ export interface paths {
         };
       };
     };
+    /** Define a model. It is in use on every gateway when the answer comes */
+    post: {
+      /** @description And the fields of a model: docs/gateway.schema.json has them, and docs/run/configuration.md says what they mean. */
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewModel'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Definition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/models/{id}': {
+    /** One model as an operator has defined it */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Definition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Remove a model; requests that are running end as they began */
+    delete: {
+      parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description `now`: who defines the name instead, where somebody does. */
+        200: {
+          content: {
+            'application/json': components['schemas']['RemovedDefinition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Change the given fields; with If-Match, only if it has not been changed in the meantime */
+    patch: {
+      parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
+        path: {
+          id: string;
+        };
+      };
+      /** @description The fields that change; null takes one out. docs/gateway.schema.json has them, and docs/run/configuration.md says what they mean. */
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['DefinitionChange'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Definition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/models/{id}/prices': {
+    /** Set the price or the mark-up of a model, now or from a time on */
+    post: {
+      parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
+        path: {
+          id: string;
+        };
+      };
+      /** @description What is not given stays as it is. */
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewPrice'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Definition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/models/{id}/prices/{from}': {
+    /** Cancel a price that has not taken effect yet */
+    delete: {
+      parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
+        path: {
+          id: string;
+          from: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Definition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
   };
   '/admin/v1/oidc/callback': {
     /** Back from the OpenID Connect provider: a session, or a page that says why not */
@@ -1347,6 +1553,111 @@ export interface paths {
         200: {
           content: {
             'application/json': components['schemas']['ProviderStateList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Define a provider. It is in use on every gateway when the answer comes */
+    post: {
+      /** @description And the fields of a provider: docs/gateway.schema.json has them, and docs/run/configuration.md says what they mean. */
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewProvider'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['Definition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/providers/{name}': {
+    /** One provider as an operator has defined it, without its credentials */
+    get: {
+      parameters: {
+        path: {
+          name: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Definition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Remove a provider that no model needs */
+    delete: {
+      parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
+        path: {
+          name: string;
+        };
+      };
+      responses: {
+        /** @description `now`: who defines the name instead, where somebody does. */
+        200: {
+          content: {
+            'application/json': components['schemas']['RemovedDefinition'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Change the given fields; with If-Match, only if it has not been changed in the meantime */
+    patch: {
+      parameters: {
+        header?: {
+          /** @description The ETag of the version that is to be changed. Where it has been changed since, nothing is done, and the answer is a 412. */
+          'if-match'?: string;
+        };
+        path: {
+          name: string;
+        };
+      };
+      /** @description The fields that change; null takes one out. docs/gateway.schema.json has them, and docs/run/configuration.md says what they mean. */
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['DefinitionChange'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['Definition'];
           };
         };
         /** @description Any error. */
@@ -2121,6 +2432,15 @@ export interface components {
       /** @enum {unknown} */
       state: 'ok' | 'problem' | 'skipped';
     };
+    /** Configuration */
+    Configuration: {
+      /** @description The config file of this gateway. */
+      file: string;
+      /** @description Why the file, as it is now, is not in use; empty where it is. */
+      refused: string[];
+      /** @description When what is in use was read from it. */
+      taken_at: string;
+    };
     /** Correction */
     Correction: {
       amount: number;
@@ -2284,6 +2604,41 @@ export interface components {
       used: number;
       /** @description Grows with every change; the ETag is made of it. */
       version: number;
+    };
+    /** Definition */
+    Definition: {
+      changed_at: string;
+      changed_by: string;
+      /** @description As the config file would have it. Of credentials, and of headers, only whether they are set, with a mark that changes with them. */
+      definition: {
+        [key: string]: unknown;
+      };
+      /** @enum {unknown} */
+      kind: 'provider' | 'model';
+      /** @description Of a model its id. */
+      name: string;
+      /** @description Why it is not in use. */
+      problem: string | null;
+      /**
+       * @description shadowed: the config file defines the same name, and counts instead. refused: it cannot be used as it is.
+       * @enum {unknown}
+       */
+      state: 'in_use' | 'shadowed' | 'refused';
+      /** @description Grows with every change; the ETag is made of it. */
+      version: number;
+    };
+    /**
+     * DefinitionChange
+     * @description The fields that change; null takes one out. docs/gateway.schema.json has them, and docs/run/configuration.md says what they mean.
+     */
+    DefinitionChange: {
+      [key: string]: unknown;
+    };
+    /** DefinitionList */
+    DefinitionList: {
+      data: components['schemas']['Definition'][];
+      /** @enum {string} */
+      object: 'list';
     };
     /** DoctorReport */
     DoctorReport: {
@@ -2635,6 +2990,11 @@ export interface components {
       defaults: {
         [key: string]: unknown;
       } | null;
+      /**
+       * @description The config file, an operator (see /definitions), a variable of the environment, or the sandbox.
+       * @enum {unknown}
+       */
+      defined_by: 'file' | 'api' | 'environment' | 'sandbox';
       display_name: string | null;
       id: string;
       /** @description What is charged for input, as a multiple of what the provider charges; null where the provider charges nothing. */
@@ -2664,6 +3024,14 @@ export interface components {
           [key: string]: number;
         };
       };
+      /** @description Prices that take effect later, in the order of time. */
+      price_changes: {
+        from: string;
+        markup: number | null;
+        value: {
+          [key: string]: number;
+        };
+      }[];
       provider: string;
       public: boolean;
       /** @description Where requests go, in order: the provider and the name of the model there. */
@@ -2784,6 +3152,15 @@ export interface components {
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
     };
+    /**
+     * NewModel
+     * @description And the fields of a model: docs/gateway.schema.json has them, and docs/run/configuration.md says what they mean.
+     */
+    NewModel: {
+      /** @description The id that clients ask for. */
+      id: string;
+      [key: string]: unknown;
+    };
     /** NewOperator */
     NewOperator: {
       /** @description The top of the subtree of an account-admin; the other roles have none. */
@@ -2799,6 +3176,29 @@ export interface components {
       /** @description When the token expires; 90 days from now where it is absent. */
       expires_at?: string;
       label?: string | null;
+    };
+    /**
+     * NewPrice
+     * @description What is not given stays as it is.
+     */
+    NewPrice: {
+      /** @description When it takes effect: a day, which begins at 00:00 UTC, or a time with its zone. Now by default. */
+      from?: string;
+      /** @description What the caller pays per unit of the provider price: 1.2 adds a fifth. A model’s own counts instead of its provider’s. */
+      markup?: number;
+      /** @description As a model of the config file has it: input and output in USD per million tokens, other classes, tiers. */
+      pricing?: {
+        [key: string]: unknown;
+      };
+    };
+    /**
+     * NewProvider
+     * @description And the fields of a provider: docs/gateway.schema.json has them, and docs/run/configuration.md says what they mean.
+     */
+    NewProvider: {
+      /** @description Lower-case letters, digits, dots, dashes and underscores. */
+      name: string;
+      [key: string]: unknown;
     };
     /** NewRefund */
     NewRefund: {
@@ -2916,6 +3316,11 @@ export interface components {
       /** @description How many there are; none is ever shown. */
       credentials: number;
       credentials_cooling: number;
+      /**
+       * @description The config file, an operator (see /definitions), a variable of the environment, or the sandbox.
+       * @enum {unknown}
+       */
+      defined_by: 'file' | 'api' | 'environment' | 'sandbox';
       formats: string[];
       /** @enum {unknown} */
       health: 'ok' | 'degraded' | 'down';
@@ -2944,6 +3349,18 @@ export interface components {
       /** @description The sum of all refunds of the request. */
       refunded: number;
       request_id: string;
+    };
+    /**
+     * RemovedDefinition
+     * @description `now`: who defines the name instead, where somebody does.
+     */
+    RemovedDefinition: {
+      /** @enum {unknown} */
+      kind: 'provider' | 'model';
+      name: string;
+      now: string | null;
+      /** @enum {boolean} */
+      removed: true;
     };
     /**
      * Request

@@ -3,6 +3,7 @@ import { ActionIcon, Drawer, Menu, UnstyledButton, useComputedColorScheme, useMa
 import { useDisclosure } from '@mantine/hooks';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { useConfiguration } from '../api/admin.ts';
 import { useConnectionLost } from '../api/connection.ts';
 import { useSession } from '../api/session.tsx';
 import { IconMenu, IconMoon, IconSearch, IconSun } from '../ui/icons.tsx';
@@ -44,6 +45,7 @@ export function Shell({ children }: { children: ReactNode }) {
       </header>
       <main id="main" className={css.main} tabIndex={-1}>
         <ConnectionBanner />
+        <RefusedReload />
         {children}
       </main>
       <Drawer opened={menu} onClose={menuControl.close} size={272} title={<Brand />} padding="md">
@@ -148,6 +150,19 @@ function ConnectionBanner() {
   return (
     <div className={css.banner} role="status">
       The gateway does not answer. This page updates as soon as it answers again.
+    </div>
+  );
+}
+
+/** Requests go on as before, so that nobody would notice; a restart would fail. */
+function RefusedReload() {
+  const { data } = useConfiguration();
+  if (data === undefined || data.refused.length === 0) return null;
+  const [first = '', ...others] = data.refused;
+  return (
+    <div className={css.banner} role="status">
+      The config file has been changed and cannot be used; what was read before stays in use. {first}
+      {others.length > 0 && `, and ${others.length} more: gateway config status`}
     </div>
   );
 }

@@ -7,6 +7,7 @@ import type { AdminService } from '../service.ts';
 import { PlaygroundAnswer, PlaygroundBody, PlaygroundState, PlaygroundStream } from './playground-schema.ts';
 import {
   Audit,
+  Configuration,
   DoctorBody,
   DoctorReport,
   Health,
@@ -107,6 +108,13 @@ export const STATE_ROUTES = {
       process: gateway.settings(),
       config: (await gateway.inspect()).policy,
     }),
+  }),
+  configuration: route({
+    at: 'GET /configuration',
+    roles: VIEWERS,
+    summary: 'Whether the config file is in use as it is now',
+    answer: Configuration,
+    handle: async ({ state: { gateway } }) => gateway.configuration(),
   }),
   doctor: route({
     at: 'POST /doctor',

@@ -11,11 +11,15 @@ const origin = {
   from: Type.String(),
   date: Text,
 };
+const DefinedBy = Type.Enum(['file', 'api', 'environment', 'sandbox'], {
+  description: 'The config file, an operator (see /definitions), a variable of the environment, or the sandbox.',
+});
 const Limit = Type.Object({ value: Type.Union([Type.Integer(), Type.Null()]), ...origin });
 
 const ModelState = Type.Object(
   {
     id: Type.String(),
+    defined_by: DefinedBy,
     display_name: Text,
     provider: Type.String(),
     alias_of: Type.Union([Type.String(), Type.Null()], { description: 'The model of which this is an alias.' }),
@@ -39,6 +43,14 @@ const ModelState = Type.Object(
       description:
         'What is charged for input, as a multiple of what the provider charges; null where the provider charges nothing.',
     }),
+    price_changes: Type.Array(
+      Type.Object({
+        from: Type.String(),
+        value: Type.Record(Type.String(), Type.Number()),
+        markup: Figure,
+      }),
+      { description: 'Prices that take effect later, in the order of time.' },
+    ),
     context_window: Limit,
     max_output_tokens: Limit,
     capabilities: Type.Object({
@@ -83,6 +95,7 @@ const TargetState = Type.Object(
 const ProviderState = Type.Object(
   {
     name: Type.String(),
+    defined_by: DefinedBy,
     kind: Type.String(),
     base_url: Type.String(),
     formats: Type.Array(Type.String()),
@@ -112,6 +125,17 @@ export const SettingsInForce = Type.Object(
     config: Group,
   },
   { title: 'SettingsInForce', description: 'A secret is shown as "set", or null where it is not.' },
+);
+
+export const Configuration = Type.Object(
+  {
+    file: Type.String({ description: 'The config file of this gateway.' }),
+    taken_at: Type.String({ description: 'When what is in use was read from it.' }),
+    refused: Type.Array(Type.String(), {
+      description: 'Why the file, as it is now, is not in use; empty where it is.',
+    }),
+  },
+  { title: 'Configuration' },
 );
 
 export const DoctorBody = Type.Object(

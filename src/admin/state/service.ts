@@ -9,6 +9,7 @@ import type { View } from '../http/view.ts';
 import type { Playground } from './playground.ts';
 import type {
   AuditView,
+  Configuration,
   DoctorReportView,
   LastAuditView,
   ModelLists,
@@ -37,6 +38,7 @@ export interface StateOptions {
 /** What only a running gateway can say of itself, or do. */
 export interface RunningGatewayState {
   settings(): Readonly<Record<string, unknown>>;
+  configuration(): View<typeof Configuration>;
   inspect(): Promise<{
     readonly models: readonly ModelStateView[];
     readonly providers: readonly ProviderStateView[];

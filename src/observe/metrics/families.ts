@@ -140,6 +140,11 @@ export const FAMILIES = {
     [],
   ),
   gateway_reload_ok: gauge('0 while a changed config file or certificate cannot be taken into use.', []),
+  gateway_config_last_reload_successful: gauge('0 while the config file, as it is now, cannot be taken into use.', []),
+  gateway_config_last_reload_success_timestamp_seconds: gauge(
+    'When the configuration in use was read from the file.',
+    [],
+  ),
   gateway_certificate_expiry_timestamp_seconds: gauge('When the certificate of a listener expires.', ['listener']),
   gateway_ready: gauge('1 while /readyz is a 200.', []),
   gateway_data_disk_free_bytes: gauge('Free space where the data folder is.', []),

@@ -1,8 +1,10 @@
 /** Opens the connections of one pool. */
-import { connect, isIP, type Socket } from 'node:net';
+import { lookup } from 'node:dns';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectSecurely, createSecureContext, type SecureContext } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Network } from '../../core/provider.ts';
+import { isPublic } from '../../core/public-address.ts';
 import { readDirectly } from './direct-read.ts';
 import { ignoreUnaskedContinue } from './unasked-continue.ts';
 
@@ -15,6 +17,8 @@ export class Connector {
   readonly #connectMs: number;
   readonly #protocols: readonly string[];
   readonly #secureContext: SecureContext | undefined;
+  /** How a name becomes an address. */
+  readonly #resolution: { readonly lookup?: LookupFunction };
   /** Of the last connection to each host, so that the next one is opened with less work on both sides. */
   readonly #sessions = new Map<string, Buffer>();
 
@@ -22,10 +26,11 @@ export class Connector {
     this.#connectMs = connectMs;
     this.#protocols = network.http2 ? ['h2', 'http/1.1'] : ['http/1.1'];
     this.#secureContext = secureContextOf(network);
+    this.#resolution = network.publicOnly ? { lookup: publicLookup } : {};
   }
 
   readonly connect = (options: buildConnector.Options, callback: buildConnector.Callback): void => {
-    const socket = options.protocol === 'https:' ? this.#secure(options) : plain(options);
+    const socket = options.protocol === 'https:' ? this.#secure(options) : this.#plain(options);
     this.last = socket;
     let waiting = true;
     // A connection that was made while the process was held up is taken, as in `DeadlineTimer`.
@@ -60,16 +65,29 @@ export class Connector {
       ...(session ? { session } : {}),
       ...(this.#secureContext ? { secureContext: this.#secureContext } : {}),
       ALPNProtocols: [...this.#protocols],
+      ...this.#resolution,
     });
     return socket.on('session', (fresh) => this.#sessions.set(name, fresh));
   }
+
+  #plain({ hostname, port }: buildConnector.Options): Socket {
+    // `net.connect` hands its options to the stream; the type does not list this one.
+    const options = { host: hostname, port: Number(port || 80), highWaterMark: HIGH_WATER_MARK, ...this.#resolution };
+    return connect(options);
+  }
 }
 
-function plain({ hostname, port }: buildConnector.Options): Socket {
-  // `net.connect` hands its options to the stream; the type does not list this one.
-  const options = { host: hostname, port: Number(port || 80), highWaterMark: HIGH_WATER_MARK };
-  return connect(options);
-}
+/** Judges what a name leads to at the moment of the connection: what it led to before may have changed since. */
+const publicLookup: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    const wrong = addresses?.find(({ address, family }) => !isPublic({ address, family: family === 6 ? 6 : 4 }));
+    const [first] = addresses ?? [];
+    if (error !== null) callback(error, '', 0);
+    else if (wrong !== undefined) callback(new NotPublic(hostname, wrong.address), '', 0);
+    else if (options.all === true) callback(null, addresses);
+    else callback(null, first?.address ?? '', first?.family);
+  });
+};
 
 /** Undefined where nothing is different from what Node does by itself. Throws where the files are not what they should be. */
 export function secureContextOf({ ca, clientCert, clientKey }: Network): SecureContext | undefined {
@@ -86,4 +104,12 @@ export class ConnectTimeout extends Error {
 
 class ClosedEarly extends Error {
   readonly code = 'closed early';
+}
+
+class NotPublic extends Error {
+  readonly code = 'not a public address';
+
+  constructor(hostname: string, address: string) {
+    super(`${hostname} leads to ${address}, which is not a public address`);
+  }
 }

@@ -53,6 +53,9 @@ async function ask(origin = source.origin): Promise<void> {
 }
 
 const ann = await source.admin.operators.create({ name: 'ann', role: 'viewer' });
+await source.admin.call('createProvider', {
+  body: { name: 'house', kind: 'openai', base_url: 'https://house.example/v1', api_key: 'sk-house-0123456789' },
+});
 
 /** Requests and changes by operators go on, some at a time, until the work is done. */
 async function underLoad<T>(work: () => Promise<T>): Promise<T> {
@@ -134,6 +137,7 @@ describe('gateway backup and restore', () => {
       assert.equal(await asOperator(copy.adminPort, { cookie: session }), 401, 'sessions end with a restore');
       const kept = await wholeTrail(copy);
       for (const entry of trail) assert.deepEqual(kept.get(entry.number), entry);
+      assert.deepEqual(await copy.admin.call('definitions', {}), await source.admin.call('definitions', {}));
       assert.deepEqual((await copy.admin.usage({})).total.failed_by_condition, { model_not_found: 1 });
     } finally {
       await copy[Symbol.asyncDispose]();
@@ -146,6 +150,7 @@ describe('gateway backup and restore', () => {
     assert.equal(taken.code, 0, taken.stderr);
     assert.equal((JSON.parse(taken.stdout.toString()) as { audit: { ok: boolean } }).audit.ok, true);
     assert.equal(readFileSync(file).includes(secretFile().trim()), false);
+    assert.equal(readFileSync(file).includes('sk-house-0123456789'), false);
 
     const without = await gateway(['restore', file], into('plain'));
     assert.match(

@@ -36,13 +36,14 @@ const ask = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user',
 
 /** What must be the same on every engine. */
 async function seen(on: StartedGateway, key: string, responseId: string): Promise<unknown> {
-  const [replay, response, keys, accounts, operators, trail] = await Promise.all([
+  const [replay, response, keys, accounts, operators, trail, definitions] = await Promise.all([
     call(`${on.origin}/v1/chat/completions`, { key, body: ask, headers: { 'idempotency-key': 'once' } }),
     call(`${on.origin}/v1/responses/${responseId}`, { key }),
     on.admin.listKeys(),
     on.admin.accounts.list(),
     on.admin.operators.list(),
     on.admin.auditTrail({}),
+    on.admin.call('definitions', {}),
   ]);
   assert.deepEqual([replay.status, response.status], [200, 200]);
   const { findings } = await on.audit();
@@ -54,6 +55,7 @@ async function seen(on: StartedGateway, key: string, responseId: string): Promis
     accounts,
     operators,
     trail.data,
+    definitions.data,
   ];
 }
 
@@ -67,6 +69,13 @@ describe('gateway migrate', () => {
     const { key } = await embedded.creditKey({ label: 'one', rpm_limit: 60 });
     const { key: budget } = await embedded.tokenKey();
     const ann = await embedded.admin.operators.create({ name: 'ann', role: 'viewer' });
+    const provider = {
+      name: 'house',
+      kind: 'openai',
+      base_url: 'https://house.example/v1',
+      api_key: 'sk-house-0123456789',
+    };
+    await embedded.admin.call('createProvider', { body: provider });
     const account = await embedded.admin.accounts.create({ name: 'a company' });
     const team = await embedded.admin.accounts.create({ name: 'a team', parent: account.id });
     await embedded.admin.accounts.addCredit(account.id, { amount: '4' });

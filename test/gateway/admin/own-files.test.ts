@@ -41,14 +41,26 @@ describe('[F55] an operator is told', () => {
     const dataDir = temporaryFolder();
     const config = 'alerts: {}\n';
     await using gateway = await startedGateway({ dataDir, config, log });
-    assert.equal((await scrapeOf(dataDir)).sum('gateway_reload_ok'), 1);
+    const before = await scrapeOf(dataDir);
+    assert.equal(before.sum('gateway_reload_ok'), 1);
+    assert.equal(before.sum('gateway_config_last_reload_successful'), 1);
+    const takenAtS = before.sum('gateway_config_last_reload_success_timestamp_seconds');
+    assert.ok(takenAtS <= Date.now() / 1_000 && takenAtS > Date.now() / 1_000 - 3_600);
+    assert.deepEqual((await gateway.admin.call('configuration', {})).refused, []);
     await writeFile(configFileIn(dataDir), `${config}modells: []\n`);
     await untilMetric(gateway, 'gateway_reload_ok', 0);
     assert.match(errors.join('\n'), /the new configuration is invalid, the old one stays in use: .*modells/);
     const { problems } = await alertOf(gateway, 'reload.refused');
     assert.match(String(problems), /modells/);
-    await writeFile(configFileIn(dataDir), config);
-    await untilMetric(gateway, 'gateway_reload_ok', 1);
+    const refused = await scrapeOf(dataDir);
+    assert.equal(refused.sum('gateway_config_last_reload_successful'), 0);
+    assert.equal(refused.sum('gateway_config_last_reload_success_timestamp_seconds'), takenAtS);
+    assert.match((await gateway.admin.call('configuration', {})).refused.join('\n'), /modells/);
+    await writeFile(configFileIn(dataDir), `${config}access_log: true\n`);
+    await untilMetric(gateway, 'gateway_config_last_reload_successful', 1);
+    const after = await scrapeOf(dataDir);
+    assert.equal(after.sum('gateway_reload_ok'), 1);
+    assert.ok(after.sum('gateway_config_last_reload_success_timestamp_seconds') > takenAtS);
   });
 
   test('that a certificate has expired, of each listener: in the log, by a metric and by an alert', async () => {

@@ -102,6 +102,7 @@ async function world(t: TestContext): Promise<World> {
   };
   const gateway: RunningGatewayState = {
     settings: () => ({}),
+    configuration: () => ({ file: 'gateway.yaml', taken_at: '', refused: [] }),
     inspect: async () => ({ models: [], providers: [], policy: {} }),
     stopRequest: async (id) => running.some((request) => request.id === id),
     doctor: async () => assert.fail('nobody asks'),

@@ -7,6 +7,7 @@ test('a scrape is refused where a worker does not answer: a sum without it would
   const settings = readSettings({ GATEWAY_WORKERS: '2' });
   const serving = {
     ready: async () => true,
+    catalog: () => assert.fail('nothing else is read'),
     metrics: () => Promise.reject(new Error('a worker did not answer within 10000 ms')),
   };
   const ledger = { stats: () => assert.fail('nothing else is read') };

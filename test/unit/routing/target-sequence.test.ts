@@ -36,7 +36,7 @@ function fixture(
     sequence: (candidates = names.map((name) => target(name)), conversation = null) =>
       new TargetSequence({
         targets: candidates,
-        catalog: { models: new Map(), withDefaults: null, providers },
+        catalog: { models: new Map(), withDefaults: null, pricesUntilMs: Infinity, providers },
         routing: { attemptBudgetMs: 30_000, maxAttempts: 10, order: 'listed', cacheAffinity: true, ...routing },
         streamed: true,
         keyId: KEY,

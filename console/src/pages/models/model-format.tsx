@@ -9,7 +9,7 @@ export function Health({ of }: { of: Provider['health'] }) {
   return <Dot tone={TONES[of]}>{of}</Dot>;
 }
 
-export function priceText({ price: { value } }: Model): string {
+export function priceText({ price: { value } }: { price: Pick<Model['price'], 'value'> }): string {
   const { input = 0, output = 0 } = value;
   return input === 0 && output === 0 ? 'free' : `${usd(input)} / ${usd(output)}`;
 }
@@ -18,8 +18,20 @@ export function usd(value: number): string {
   return value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 });
 }
 
+const DEFINED_BY: Readonly<Record<Model['defined_by'], string>> = {
+  file: 'config file',
+  api: 'operators',
+  environment: 'environment',
+  sandbox: 'sandbox',
+};
+
+/** Who has defined a model or a provider. */
+export function definedByText({ defined_by }: Pick<Model, 'defined_by'>): string {
+  return DEFINED_BY[defined_by];
+}
+
 /** Of what is charged, how much is not the provider's. */
-export function marginText({ markup }: Model): string | null {
+export function marginText({ markup }: Pick<Model, 'markup'>): string | null {
   if (markup === null) return null;
   return `${((1 - 1 / markup) * 100).toFixed(1).replace(/\.0$/, '')} %`;
 }

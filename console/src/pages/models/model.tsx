@@ -1,7 +1,8 @@
 /** One model: what it costs, how large it is, who serves it and how they do. */
 import { Button, Group, Tooltip } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { Link } from 'wouter';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
 import { call } from '../../api/client.ts';
 import { type Model, type Target, useModels, useProviders } from '../../api/models.ts';
 import { useSession } from '../../api/session.tsx';
@@ -10,7 +11,9 @@ import { Loading } from '../../ui/loading.tsx';
 import { Empty, Facts, Failure, Page, Section } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { Badge, Dot } from '../../ui/values.tsx';
-import { marginText, priceText, sourceText, usd } from './model-format.tsx';
+import { ChangeModel, RemoveModel } from './model-dialog.tsx';
+import { definedByText, marginText, priceText, sourceText, usd } from './model-format.tsx';
+import { CancelPrice, SetPrice } from './price-dialog.tsx';
 
 const BACK = { href: '/models', label: 'Models' };
 
@@ -22,7 +25,10 @@ interface ServedBy {
 export function ModelPage({ id }: { id: string }) {
   const models = useModels();
   const providers = useProviders();
-  const { mayOperate } = useSession();
+  const { mayOperate, may } = useSession();
+  const [, go] = useLocation();
+  const [opened, setOpened] = useState<Opened | null>(null);
+  const close = () => setOpened(null);
   const model = models.data?.find((candidate) => candidate.id === id);
   if (model === undefined) {
     return (
@@ -37,6 +43,7 @@ export function ModelPage({ id }: { id: string }) {
     const provider = providers.data?.find(({ name }) => name === target.provider);
     return { target, state: provider?.targets.find(({ upstream_model }) => upstream_model === target.upstream_model) };
   });
+  const mayChange = model.defined_by === 'api' && model.alias_of === null && may('patch /admin/v1/models/{id}');
   const can = Object.entries(model.capabilities).filter(([, has]) => has);
   return (
     <Page
@@ -58,6 +65,17 @@ export function ModelPage({ id }: { id: string }) {
               Try it
             </Button>
           )}
+          {mayChange && (
+            <>
+              <Button variant="default" onClick={() => setOpened({ dialog: 'remove' })}>
+                Remove
+              </Button>
+              <Button variant="default" onClick={() => setOpened({ dialog: 'change' })}>
+                Change
+              </Button>
+              <Button onClick={() => setOpened({ dialog: 'price' })}>Set price</Button>
+            </>
+          )}
         </>
       }
     >
@@ -67,6 +85,7 @@ export function ModelPage({ id }: { id: string }) {
           ['Context window', limitText(model.context_window)],
           ['Maximum output', limitText(model.max_output_tokens)],
           ['Scope', model.provider],
+          ['Defined by', definedByText(model)],
           ['Listed without a key', model.public ? 'yes' : 'no'],
           ['Can do', can.map(([name]) => name.replaceAll('_', ' ')).join(', ')],
         ]}
@@ -88,8 +107,62 @@ export function ModelPage({ id }: { id: string }) {
           ])}
         />
       </Section>
+      {model.price_changes.length > 0 && (
+        <Section title="Prices to come" note="A request has the price of the moment at which it arrives.">
+          <DataTable
+            name="Prices to come"
+            rows={model.price_changes}
+            columns={mayChange ? [...CHANGE_COLUMNS, cancelColumn(setOpened)] : CHANGE_COLUMNS}
+            rowId={({ from }) => from}
+            sortable={false}
+          />
+        </Section>
+      )}
+      {opened?.dialog === 'price' && <SetPrice of={model} close={close} />}
+      {opened?.dialog === 'change' && <ChangeModel id={model.id} close={close} />}
+      {opened?.dialog === 'remove' && <RemoveModel id={model.id} close={close} then={() => go(BACK.href)} />}
+      {opened?.dialog === 'cancel' && <CancelPrice id={model.id} from={opened.from} close={close} />}
     </Page>
   );
+}
+
+type Opened = { readonly dialog: 'price' | 'change' | 'remove' } | { readonly dialog: 'cancel'; readonly from: string };
+
+type PriceChange = Model['price_changes'][number];
+
+const CHANGE_COLUMNS: readonly Column<PriceChange>[] = [
+  { id: 'from', header: 'From', value: ({ from }) => from, cell: ({ from }) => fromText(from) },
+  {
+    id: 'price',
+    header: 'USD per million, in / out',
+    value: ({ value }) => value.input ?? 0,
+    cell: (change) => priceText({ price: change }),
+    right: true,
+  },
+  { id: 'margin', header: 'Margin', value: ({ markup }) => markup, cell: marginText, right: true, minor: true },
+];
+
+/** In UTC, as prices are set. */
+function fromText(from: string): string {
+  return from.replace('T', ' ').replace(/(:00)?\.000Z$/, ' UTC');
+}
+
+function cancelColumn(open: (opened: Opened) => void): Column<PriceChange> {
+  return {
+    id: 'cancel',
+    header: 'Cancel',
+    value: () => null,
+    cell: ({ from }) => (
+      <Button
+        variant="default"
+        size="compact-xs"
+        aria-label={`Cancel the price from ${fromText(from)}`}
+        onClick={() => open({ dialog: 'cancel', from })}
+      >
+        Cancel
+      </Button>
+    ),
+  };
 }
 
 function capitalised(text: string): string {

@@ -1,8 +1,10 @@
 /** Models and providers: what is offered at which price, and how those do that serve it. */
-import { Button } from '@mantine/core';
+import { Button, Group } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { call } from '../../api/client.ts';
+import { type Definition, useDefinitions } from '../../api/definitions.ts';
 import { type Model, type Provider, useModels, useProviders } from '../../api/models.ts';
 import { useSession } from '../../api/session.tsx';
 import { count, plural } from '../../ui/format.ts';
@@ -11,8 +13,10 @@ import { Empty, Failure, Page, Section } from '../../ui/page.tsx';
 import { type Column, DataTable } from '../../ui/table.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Dot } from '../../ui/values.tsx';
-import { Health, Limit, marginText, priceText, restText } from './model-format.tsx';
+import { AddModel, RemoveModel } from './model-dialog.tsx';
+import { definedByText, Health, Limit, marginText, priceText, restText } from './model-format.tsx';
 import { modelHref } from './model-href.ts';
+import { AddProvider, ChangeProvider, RemoveProvider } from './provider-dialog.tsx';
 
 const MODEL_COLUMNS: readonly Column<Model>[] = [
   {
@@ -58,6 +62,7 @@ const MODEL_COLUMNS: readonly Column<Model>[] = [
     value: ({ targets }) => [...new Set(targets.map(({ provider }) => provider))].join(', '),
     minor: true,
   },
+  { id: 'defined', header: 'Defined by', value: definedByText, minor: true },
   {
     id: 'public',
     header: 'Listed without a key',
@@ -82,12 +87,23 @@ const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
   },
   { id: 'formats', header: 'Formats', value: ({ formats }) => formats.join(', '), minor: true },
   { id: 'base', header: 'Address', value: ({ base_url }) => base_url, minor: true },
+  { id: 'defined', header: 'Defined by', value: definedByText, minor: true },
 ];
+
+/** What is open above the page. */
+type Opened =
+  | { readonly dialog: 'add-model' | 'add-provider' }
+  | { readonly dialog: 'change-provider' | 'remove-provider' | 'remove-model'; readonly name: string };
 
 export function ModelsPage() {
   const models = useModels();
   const providers = useProviders();
-  const { mayOperate } = useSession();
+  const definitions = useDefinitions();
+  const [opened, setOpened] = useState<Opened | null>(null);
+  const close = () => setOpened(null);
+  const { mayOperate, may } = useSession();
+  const mayDefine = { model: may('post /admin/v1/models'), provider: may('post /admin/v1/providers') };
+  const unused = definitions.data?.filter(({ state }) => state !== 'in_use') ?? [];
   const refresh = useMutation({
     mutationFn: () => call('post', '/admin/v1/model-lists', {}),
     onSuccess: ({ asked, failed }) => {
@@ -100,11 +116,19 @@ export function ModelsPage() {
       title="Models"
       answer={<Answer models={models.data} providers={providers.data} />}
       actions={
-        mayOperate && (
-          <Button variant="default" loading={refresh.isPending} onClick={() => refresh.mutate()}>
-            Ask providers again
-          </Button>
-        )
+        <>
+          {mayOperate && (
+            <Button variant="default" loading={refresh.isPending} onClick={() => refresh.mutate()}>
+              Ask providers again
+            </Button>
+          )}
+          {mayDefine.provider && (
+            <Button variant="default" onClick={() => setOpened({ dialog: 'add-provider' })}>
+              Add provider
+            </Button>
+          )}
+          {mayDefine.model && <Button onClick={() => setOpened({ dialog: 'add-model' })}>Add model</Button>}
+        </>
       }
     >
       <Failure error={models.error ?? providers.error ?? refresh.error} retry={() => void models.refetch()} />
@@ -112,7 +136,7 @@ export function ModelsPage() {
       {models.data?.length === 0 && (
         <Empty title="No models yet">
           Set the key of a provider in the environment (<code>OPENAI_API_KEY</code>, <code>ANTHROPIC_API_KEY</code>, …)
-          and start again, or name providers and models in <code>gateway.yaml</code>.
+          and start again, name providers and models in <code>gateway.yaml</code>, or add them here.
         </Empty>
       )}
       {models.data && models.data.length > 0 && (
@@ -126,10 +150,87 @@ export function ModelsPage() {
       )}
       {providers.data && (
         <Section title="Providers">
-          <DataTable name="Providers" rows={providers.data} columns={PROVIDER_COLUMNS} rowId={({ name }) => name} />
+          <DataTable
+            name="Providers"
+            rows={providers.data}
+            columns={mayDefine.provider ? [...PROVIDER_COLUMNS, providerActions(setOpened)] : PROVIDER_COLUMNS}
+            rowId={({ name }) => name}
+          />
         </Section>
       )}
+      {unused.length > 0 && (
+        <Section title="Not in use" note="Added here, but the config file says something else, or they cannot be used.">
+          <DataTable
+            name="Not in use"
+            rows={unused}
+            columns={mayDefine.model ? [...UNUSED_COLUMNS, unusedActions(setOpened, mayDefine)] : UNUSED_COLUMNS}
+            rowId={({ kind, name }) => `${kind} ${name}`}
+          />
+        </Section>
+      )}
+      {opened?.dialog === 'add-model' && <AddModel close={close} />}
+      {opened?.dialog === 'add-provider' && <AddProvider close={close} />}
+      {opened?.dialog === 'change-provider' && <ChangeProvider name={opened.name} close={close} />}
+      {opened?.dialog === 'remove-provider' && <RemoveProvider name={opened.name} close={close} />}
+      {opened?.dialog === 'remove-model' && <RemoveModel id={opened.name} close={close} then={() => {}} />}
     </Page>
+  );
+}
+
+const UNUSED_COLUMNS: readonly Column<Definition>[] = [
+  { id: 'name', header: 'Name', value: ({ name }) => name },
+  { id: 'kind', header: 'Kind', value: ({ kind }) => kind, minor: true },
+  {
+    id: 'state',
+    header: 'State',
+    value: ({ state }) => state,
+    cell: ({ state }) => <Dot tone="warn">{state}</Dot>,
+  },
+  { id: 'why', header: 'Why', value: ({ problem }) => problem },
+];
+
+/** Only what was added here can be changed here. */
+function providerActions(open: (opened: Opened) => void): Column<Provider> {
+  return {
+    id: 'actions',
+    header: 'Change',
+    value: () => null,
+    cell: ({ name, defined_by }) =>
+      defined_by === 'api' ? (
+        <Group gap="xs" wrap="nowrap">
+          <RowButton verb="Change" name={name} act={() => open({ dialog: 'change-provider', name })} />
+          <RowButton verb="Remove" name={name} act={() => open({ dialog: 'remove-provider', name })} />
+        </Group>
+      ) : (
+        <span className="muted">{defined_by === 'file' ? 'in the config file' : '–'}</span>
+      ),
+  };
+}
+
+function unusedActions(
+  open: (opened: Opened) => void,
+  may: Readonly<Record<Definition['kind'], boolean>>,
+): Column<Definition> {
+  return {
+    id: 'actions',
+    header: 'Change',
+    value: () => null,
+    cell: ({ kind, name }) =>
+      may[kind] && (
+        <RowButton
+          verb="Remove"
+          name={name}
+          act={() => open({ dialog: kind === 'model' ? 'remove-model' : 'remove-provider', name })}
+        />
+      ),
+  };
+}
+
+function RowButton({ verb, name, act }: { verb: string; name: string; act: () => void }) {
+  return (
+    <Button variant="default" size="compact-xs" aria-label={`${verb} ${name}`} onClick={act}>
+      {verb}
+    </Button>
   );
 }
 
