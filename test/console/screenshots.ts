@@ -7,6 +7,8 @@ import { adminFetch } from '../support/admin-fetch.ts';
 import { startBrowser } from '../support/browser.ts';
 import { builtConsole } from '../support/console-build.ts';
 import { fontsFile } from '../support/fonts.ts';
+import { mailServer } from '../support/mail-server.ts';
+import { slackReceiver } from '../support/slack-receiver.ts';
 import { startedGateway } from '../support/started-gateway.ts';
 import { furnish, PAST_MS } from './furnish.ts';
 import { beginInThePast } from './past.ts';
@@ -25,9 +27,18 @@ const started = await startBrowser({ FONTCONFIG_FILE: fontsFile() });
 if ('reason' in started) throw new Error(started.reason);
 const { browser } = started;
 const past = beginInThePast(PAST_MS);
+const ends: (() => void)[] = [];
+const ending = { after: (end: () => void) => ends.push(end) };
+const channel = await slackReceiver(ending);
+const server = await mailServer(ending, { tls: 'none' });
 const gateway = await startedGateway({
-  config: 'account_page: true\nalerts: { command: [/bin/true] }\n',
-  env: { GATEWAY_ALLOW_EXEC: 'on' },
+  config: `account_page: true
+alerts:
+  allow_private: true
+  slack: [{ name: ops, url: "${channel.url}" }]
+  smtp: { host: localhost, port: ${server.port}, tls: off, from: gateway@example.com }
+  email: [{ name: on-call, to: on-call@example.com, types: [circuit.open, audit.failed, alert.test] }]
+`,
 });
 const scene = await furnish(gateway, past);
 const origin = `http://127.0.0.1:${gateway.adminPort}`;
@@ -64,6 +75,7 @@ try {
 } finally {
   await browser.close();
   await gateway[Symbol.asyncDispose]();
+  for (const end of ends) end();
 }
 
 async function signIn(page: Page): Promise<void> {
