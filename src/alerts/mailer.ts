@@ -21,8 +21,8 @@ type Transport = ReturnType<typeof transportOf>;
 export const CONNECTIONS_MAX = 4;
 const MESSAGES_OF_A_CONNECTION = 100;
 const IDLE_MS = 30_000;
-/** Of one mail in all: shorter than its lease. */
-const TIMEOUT_MS = 30_000;
+/** Of one mail in all: shorter than its lease, and what an end of the gateway may have to wait for. */
+const TIMEOUT_MS = 20_000;
 /** Of a server that says nothing. */
 const SILENCE_MS = 10_000;
 const SUBJECT_CHARACTERS_MAX = 200;
@@ -95,7 +95,7 @@ export class Mailer {
 
 function transportOf({ createTransport }: Library, smtp: SmtpPolicy, way: WayOptions) {
   const { host, port, tls, login } = smtp;
-  const silenceMs = Math.min(SILENCE_MS, way.timeoutMs ?? SILENCE_MS);
+  const { timeoutMs: silenceMs = SILENCE_MS } = way;
   const options: SMTPPoolOptions & { readonly pool: true } = {
     pool: true,
     maxConnections: CONNECTIONS_MAX,

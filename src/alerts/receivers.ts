@@ -95,7 +95,7 @@ export class Receivers {
   async removeWebhook(accountId: string): Promise<boolean> {
     const { store } = this.#options;
     const removed = await store.removeWebhook(accountId);
-    await store.forgetResult(accountTarget(accountId));
+    await store.forgetTarget(accountTarget(accountId));
     return removed;
   }
 
@@ -116,7 +116,7 @@ export class Receivers {
   async remove(accountId: string, id: string): Promise<boolean> {
     const { store } = this.#options;
     const removed = await store.removeReceiver(accountId, id);
-    if (removed) await store.forgetResult(accountTarget(accountId, id));
+    if (removed) await store.forgetTarget(accountTarget(accountId, id));
     return removed;
   }
 

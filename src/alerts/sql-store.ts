@@ -255,9 +255,10 @@ export class SqlAlertStore {
     return rows.map((row) => text(row, 'account_id'));
   }
 
-  /** Of a target that is no more. */
-  async forgetResult(target: string): Promise<void> {
+  /** Of a target that is no more: what its deliveries failed with may name a person. */
+  async forgetTarget(target: string): Promise<void> {
     await this.#sql.write('DELETE FROM @alert_results WHERE target = $1', [target]);
+    await this.#sql.write('UPDATE @alerts SET error = NULL WHERE target = $1 AND error IS NOT NULL', [target]);
   }
 
   /** Whether `owner` is the one who watches, from now until `untilMs`. */

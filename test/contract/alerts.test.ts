@@ -178,7 +178,9 @@ for (const [name, open] of Object.entries(ENGINES)) {
       const results = await all.one.results(['slack x', 'email y']);
       assert.deepEqual([...results], [['slack x', { deliveredAtMs: 3_000, failedAtMs: 4_000, error: 'still none' }]]);
       assert.equal((await all.two.waiting()).get('slack x'), 1);
-      await all.two.forgetResult('slack x');
+      await all.two.forgetTarget('slack x');
+      const kept = await all.one.deliveries({ limit: 10, before: null, state: null, alertId: first.alertId });
+      assert.equal(kept.find(({ target }) => target === 'slack x')?.error, null);
       assert.deepEqual([(await all.one.results(['slack x'])).size, (await all.one.results([])).size], [0, 0]);
     });
 

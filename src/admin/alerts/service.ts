@@ -262,7 +262,7 @@ function receiverView(one: ReceiverState, accountName: string | null): AlertRece
 /** What names lead to, and what the operator's mail server says, is not for the holder of an account. */
 function errorForHolder(kind: ReceiverState['kind'], error: string): string {
   if (kind === 'email') return 'the mail could not be sent';
-  return error.replace(/ leads to .*/s, ' has an address that is not public');
+  return /leads to|getaddrinfo|has no address/.test(error) ? 'its name has no public address' : error;
 }
 
 function forHolder(one: ReceiverState): ReceiverState {

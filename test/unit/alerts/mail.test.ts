@@ -225,7 +225,7 @@ describe('[F45] a mail server that hangs', () => {
     const server = await mailServer(t);
     server.answer('CONNECT', null);
     const chat = await slackReceiver(t);
-    const email = Array.from({ length: 20 }, (_, index) => ({
+    const email = Array.from({ length: 80 }, (_, index) => ({
       name: `ops-${index}`,
       to: `ops-${index}@example.com`,
       types: null,
@@ -233,7 +233,7 @@ describe('[F45] a mail server that hangs', () => {
     const slack = [{ name: 'ops', url: chat.url, types: null }];
     const policy = policyFor(server, { login: null }, { email, slack });
     const { alerts, store, clock } = world(t, () => policy);
-    for (let index = 0; index < 20; index++) {
+    for (let index = 0; index < 3; index++) {
       const alert: Alert = { id: `alrt_${index}`, type: 'alert.test', atMs: clock.atMs, accountIds: [], data: {} };
       await store.raise(
         alert,

@@ -177,14 +177,14 @@ describe('receivers of an account', () => {
     const email = await all.service.alerts.addReceiver(id, { kind: 'email', address: 'a@example.com' });
     const holder = holderOf(all, id);
     const [told] = (await holder.testReceiver(id, slack.id)).deliveries;
-    assert.equal(told?.error, 'localhost has an address that is not public');
+    assert.equal(told?.error, 'its name has no public address');
     await all.alerts.receivers.ofAccount(id);
     const shown = new Map((await holder.accountReceivers(id)).data.map((one) => [one.id, one.last_error]));
     assert.deepEqual(
       [...shown],
       [
         [email.id, null],
-        [slack.id, 'localhost has an address that is not public'],
+        [slack.id, 'its name has no public address'],
       ].toSorted(),
     );
     const [seen] = (await all.service.alerts.accountReceivers(id)).data.filter((one) => one.id === slack.id);
