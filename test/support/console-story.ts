@@ -99,6 +99,18 @@ export class ConsoleStory {
     return this.dialog().getByRole('button', { name }).click();
   }
 
+  closed(): Promise<void> {
+    return this.dialog().waitFor({ state: 'hidden' });
+  }
+
+  /** An item of the menu of what is done rarely. */
+  async more(item: string): Promise<void> {
+    await this.page.getByRole('button', { name: 'More', exact: true }).click();
+    await this.page.getByRole('menuitem', { name: item }).click();
+    // It fades away: what is looked at next is looked at without it.
+    await this.page.locator('[role=menu]').waitFor({ state: 'hidden' });
+  }
+
   /** Comes when the log, which is written a moment after an answer, has so many requests. */
   async logged(filters: string, wanted: number): Promise<void> {
     for (let found = 0; found < wanted; await new Promise((resolve) => setTimeout(resolve, 20))) {
