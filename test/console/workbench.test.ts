@@ -1,19 +1,16 @@
 /** The console day by day: refunds, audits, models, the playground, the key holder's page, sessions that end and gateways that restart. */
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { adminFetch } from '../support/admin-fetch.ts';
 import { axeViolations, watchedPage } from '../support/browser.ts';
 import { consoleStory, downloaded } from '../support/console-story.ts';
 import { call, startedGateway } from '../support/started-gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 await consoleStory(
   'the workbench of the console',
-  () => startedGateway({ config: 'account_page: true\n' }),
+  () => startedGateway({ dataDir: temporaryFolder(), config: 'account_page: true\n' }),
   (story) => {
-    // A gateway on a given folder leaves it where it is.
-    after(() => rm(story.gateway.dataDir, { recursive: true, force: true }));
-
     test('a request is refunded from its page, with its cost by class', async () => {
       const { page, gateway, origin } = story;
       const { id, key } = await gateway.creditKey({ label: 'Refunded' });
