@@ -20,6 +20,8 @@ const { values } = parseArgs({
     full: { type: 'boolean', default: false },
   },
 });
+/** `--only key,alerts`: pages with one of these in their names. */
+const isWanted = (name: string): boolean => values.only.split(',').some((part) => name.includes(part));
 const SIZES = { desktop: { width: 1_360, height: 860 }, phone: { width: 390, height: 844 } };
 
 await builtConsole();
@@ -52,14 +54,14 @@ try {
       await shoot(page, 'sign-in', size, theme);
       await signIn(page);
       for (const [name, path, act] of scene.pages) {
-        if (values.only !== '' && !name.includes(values.only)) continue;
+        if (!isWanted(name)) continue;
         await page.goto(`${origin}${path}`);
         await page.waitForSelector('h1');
         await page.waitForLoadState('networkidle');
         await act?.(page);
         await shoot(page, name, size, theme);
       }
-      if ('account'.includes(values.only)) {
+      if (isWanted('account-sign-in')) {
         await page.goto(`${gateway.origin}/account`);
         await page.getByLabel('API key', { exact: true }).waitFor();
         await shoot(page, 'account-sign-in', size, theme);
