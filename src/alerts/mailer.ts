@@ -56,7 +56,8 @@ export function mailOf({ alertId, target, body }: Delivery, to: string, from: st
 }
 
 export class Mailer {
-  #transport: { readonly smtp: SmtpPolicy; readonly transport: Transport } | null = null;
+  /** With what it was made for. */
+  #transport: { readonly madeFor: unknown; readonly transport: Transport } | null = null;
 
   /** Resolves when the server has taken it. */
   async send(mail: Mail, smtp: SmtpPolicy, way: WayOptions): Promise<void> {
@@ -80,10 +81,12 @@ export class Mailer {
 
   /** Another configuration has other connections; those of the one before end with what they send. */
   #transportOf(library: Library, smtp: SmtpPolicy, way: WayOptions): Transport {
-    if (isDeepStrictEqual(this.#transport?.smtp, smtp) && this.#transport !== null) return this.#transport.transport;
+    const madeFor = { smtp, allowPrivate: way.allowPrivate, ca: way.ca };
+    if (this.#transport !== null && isDeepStrictEqual(this.#transport.madeFor, madeFor))
+      return this.#transport.transport;
     this.#transport?.transport.close();
     const transport = transportOf(library, smtp, way);
-    this.#transport = { smtp, transport };
+    this.#transport = { madeFor, transport };
     return transport;
   }
 

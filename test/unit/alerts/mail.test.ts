@@ -193,6 +193,19 @@ describe('an e-mail', () => {
     );
   });
 
+  test('goes by what the config file says now, also where a connection is open', async (t) => {
+    const server = await mailServer(t);
+    let policy = policyFor(server, { login: null });
+    const { alerts } = world(t, () => policy);
+    t.after(() => alerts.close());
+    assert.equal((await alerts.test()).deliveries[0]?.state, 'delivered');
+    policy = { ...policy, allowPrivate: false };
+    assert.match(String((await alerts.test()).deliveries[0]?.error), /not a public address/);
+    policy = { ...policy, allowPrivate: true, ca: null };
+    assert.match(String((await alerts.test()).deliveries[0]?.error), /certificate/i);
+    assert.equal(server.mails.length, 1);
+  });
+
   test('shares a few connections with others, and leaves none open when the gateway ends', async (t) => {
     const server = await mailServer(t);
     const email = Array.from({ length: 12 }, (_, index) => ({
