@@ -80,7 +80,7 @@ export class AdminService {
     const keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, actorId);
     this.keys = keys;
     this.money = new MoneyService({ ledger, clock, actorId, statements: () => options.statements?.() ?? null });
-    this.alerts = new AlertService({ alerts: options.alerts, accounts: this.accounts });
+    this.alerts = new AlertService({ alerts: options.alerts, accounts: this.accounts, isOperator: subtree === null });
     this.operators = new OperatorService({
       operators,
       clock,

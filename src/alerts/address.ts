@@ -1,27 +1,45 @@
-/** Which addresses a webhook may lead to. A name is resolved once, judged, and the connection goes where it was judged. */
+/** Which addresses a receiver may have. A name is resolved once, judged, and the connection goes where it was judged. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { type Address, isPublic } from '../core/public-address.ts';
 
 export type Resolve = (host: string) => Promise<readonly Address[]>;
 
-/** The address to connect to. Throws where one of those that the name has must not be called: the next answer could be that one. */
+/** Null where it is a name. */
+export function literalAddress(host: string): Address | null {
+  const address = withoutBrackets(host);
+  const family = isIP(address);
+  return family === 0 ? null : { address, family: family === 4 ? 4 : 6 };
+}
+
+/**
+ * The address to connect to. Throws where one of those that the name has must not be called: the next answer could be that
+ * one. What is said in the clear may only be said at a private address.
+ */
 export async function checkedAddress(
   host: string,
-  allowPrivate: boolean,
+  { allowPrivate, inTheClear = false }: { readonly allowPrivate: boolean; readonly inTheClear?: boolean },
   resolve: Resolve = resolveHost,
 ): Promise<Address> {
-  const bare = host.replace(/^\[(.*)\]$/, '$1');
-  const family = isIP(bare);
-  const all =
-    family === 0 ? await resolve(bare) : [{ address: bare, family: family === 4 ? (4 as const) : (6 as const) }];
+  const bare = withoutBrackets(host);
+  const literal = literalAddress(host);
+  const all = literal === null ? await resolve(bare) : [literal];
   const [first] = all;
   if (first === undefined) throw new Error(`${bare} has no address`);
-  const wrong = allowPrivate ? undefined : all.find((address) => !isPublic(address));
-  if (wrong === undefined) return first;
-  throw new Error(
-    `${bare} leads to ${wrong.address}, which is not a public address (the config file allows it with alerts.allow_private for its own webhooks, with alerts.accounts_allow_private for those of accounts)`,
-  );
+  const hidden = allowPrivate ? undefined : all.find((address) => !isPublic(address));
+  if (hidden !== undefined) {
+    throw new Error(
+      `${bare} leads to ${hidden.address}, which is not a public address (the config file allows it with alerts.allow_private for its own receivers, with alerts.accounts_allow_private for those of accounts)`,
+    );
+  }
+  const open = inTheClear ? all.find(isPublic) : undefined;
+  if (open === undefined) return first;
+  throw new Error(`${bare} leads to ${open.address}, which is a public address: it is not called without TLS`);
+}
+
+/** As a URL has an IPv6 address. */
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
 }
 
 async function resolveHost(host: string): Promise<readonly Address[]> {

@@ -2,10 +2,6 @@
 import { hash } from 'node:crypto';
 import type { AlertType } from '../core/alert-types.ts';
 
-/** Percents of a balance, cap or budget; of several that are reached at once, the highest is told. */
-const LEVELS = [50, 80, 95, 100] as const;
-type Level = (typeof LEVELS)[number];
-
 export interface Alert {
   /** The same for the same event, whoever notices it, and however often. */
   readonly id: string;
@@ -21,12 +17,18 @@ export function alertId(type: AlertType, ...event: readonly (string | number)[])
   return `alrt_${hash('sha256', JSON.stringify([type, ...event]), 'hex').slice(0, 24)}`;
 }
 
-export function levelReached(used: bigint, amount: bigint): Level | null {
-  if (amount <= 0n) return null;
-  return LEVELS.findLast((level) => used * 100n >= amount * BigInt(level)) ?? null;
-}
-
 /** The body of a webhook, and what a command reads. */
 export function alertBody({ type, atMs, data }: Alert): string {
   return JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data });
+}
+
+/** What is read of such a body again. */
+export interface AlertContent {
+  readonly type: AlertType;
+  readonly timestamp: string;
+  readonly data: Alert['data'];
+}
+
+export function alertContent(body: string): AlertContent {
+  return JSON.parse(body) as AlertContent;
 }

@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts';
 import type { AlertPolicy } from '../core/policy.ts';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import type { AuditReport } from '../ledger/port.ts';
-import { seal, unseal } from '../operators/secrets.ts';
+import { unseal } from '../operators/secrets.ts';
 import { type Alert, alertId } from './alert.ts';
 import type { ChangeTrail } from './change-watch.ts';
 import { Deliverer, type DelivererOptions } from './deliverer.ts';
@@ -13,9 +13,10 @@ import { MarginWatch, type Shortfall, shortfallAlerts } from './margin-watch.ts'
 import { type OwnFiles, OwnFilesWatch } from './own-files-watch.ts';
 import type { Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
 import { ProviderWatch, type WatchedProvider } from './provider-watch.ts';
+import { Receivers } from './receivers.ts';
 import type { SqlAlertStore } from './sql-store.ts';
+import { configuredTargets } from './targets.ts';
 import { UsageWatch, type WatchedLedger } from './usage-watch.ts';
-import { newWebhookSecret } from './webhook.ts';
 
 export interface AlertsOptions {
   readonly store: SqlAlertStore;
@@ -36,11 +37,9 @@ export interface AlertsOptions {
   readonly timeoutMs?: DelivererOptions['timeoutMs'];
 }
 
-/** The webhook of an account as it is shown; the secret is there once, when it was made. */
-export interface WebhookOf {
-  readonly accountId: string;
-  readonly url: string;
-  readonly secret: string | null;
+export interface TestResult {
+  readonly id: string;
+  readonly deliveries: readonly Delivery[];
 }
 
 const LOOK_MS = 5_000;
@@ -52,8 +51,11 @@ const KEEP_MS = 90 * DAY_MS;
 const PRUNE_MS = HOUR_MS;
 const RAISED_MAX = 100_000;
 const ROOTS_MAX = 10_000;
+const TEST_PAUSE_MS = 10_000;
+const TESTED_MAX = 10_000;
 
 export class Alerts {
+  readonly receivers: Receivers;
   readonly #options: AlertsOptions;
   readonly #owner = randomUUID();
   readonly #usage: UsageWatch;
@@ -67,27 +69,34 @@ export class Alerts {
   readonly #raised = new Set<string>();
   /** Of accounts with a webhook; one that was moved counts for the root that it had. */
   readonly #roots = new Map<string, string>();
+  readonly #testedAtMs = new Map<string, number>();
   #watching = false;
   #prunedAtMs = 0;
   #closed = false;
 
   constructor(options: AlertsOptions) {
     this.#options = options;
-    this.#usage = new UsageWatch(options.ledger, options.store, options.trail);
+    this.receivers = new Receivers(options);
+    this.#usage = new UsageWatch(options.ledger, options.store, options.trail, options.policy);
     this.#margin = new MarginWatch(options.ledger);
     this.#deliverer = new Deliverer({
       store: options.store,
       policy: options.policy,
       rootOf: (accountId) => this.#rootOf(accountId),
-      unseal: (accountId, sealed) => unseal(options.installationSecret, `webhook ${accountId}`, sealed),
+      unseal: (sealedFor, sealed) => unseal(options.installationSecret, sealedFor, sealed),
       nowMs: () => options.nowMs(),
       ...(options.resolve && { resolve: options.resolve }),
       ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
     });
   }
 
+  /** Null: alerts are switched off. */
+  get policy(): AlertPolicy | null {
+    return this.#options.policy();
+  }
+
   get enabled(): boolean {
-    return this.#options.policy() !== null;
+    return this.policy !== null;
   }
 
   /** As of the last look of the gateway that watches; null on the others. */
@@ -183,13 +192,29 @@ export class Alerts {
   }
 
   /** An alert that means nothing, to everybody that the configuration names; what became of each delivery at once. */
-  async test(): Promise<{ readonly id: string; readonly deliveries: readonly Delivery[] }> {
+  async test(): Promise<TestResult> {
+    const configured = this.#options.policy();
+    return this.testTargets(configured === null ? [] : configuredTargets(configured, 'alert.test'));
+  }
+
+  /** The same to these alone, whichever types they get. */
+  async testTargets(targets: readonly string[]): Promise<TestResult> {
     const { store, nowMs } = this.#options;
     const atMs = nowMs();
     const id = alertId('alert.test', atMs, randomUUID());
-    await this.#raise({ id, type: 'alert.test', atMs, accountIds: [], data: { message: 'This is a test.' } });
+    const alert = { id, type: 'alert.test', atMs, accountIds: [], data: { message: 'This is a test.' } } as const;
+    await this.#store(alert, targets);
     await this.#deliverer.deliverAlert(id);
     return { id, deliveries: await store.deliveries({ limit: 1_000, before: null, state: null, alertId: id }) };
+  }
+
+  /** A test of an account's receiver, whose holder may ask for it: null where there was one a moment ago. */
+  async testAccountTarget(target: string): Promise<TestResult | null> {
+    const nowMs = this.#options.nowMs();
+    if (nowMs < (this.#testedAtMs.get(target) ?? 0) + TEST_PAUSE_MS) return null;
+    if (this.#testedAtMs.size >= TESTED_MAX) this.#testedAtMs.clear();
+    this.#testedAtMs.set(target, nowMs);
+    return this.testTargets([target]);
   }
 
   list(query: PageQuery & { readonly type: AlertType | null }): Promise<readonly StoredAlert[]> {
@@ -200,23 +225,6 @@ export class Alerts {
     query: PageQuery & { readonly state: DeliveryState | null },
   ): Promise<readonly (Delivery & { readonly number: number })[]> {
     return this.#options.store.deliveries({ ...query, alertId: null });
-  }
-
-  async webhook(accountId: string): Promise<WebhookOf | null> {
-    const [found] = await this.#options.store.webhooks([accountId]);
-    return found === undefined ? null : { accountId, url: found.url, secret: null };
-  }
-
-  /** With a new secret, whether it had one before or not. */
-  async setWebhook(accountId: string, url: string): Promise<WebhookOf> {
-    const { store, installationSecret } = this.#options;
-    const secret = newWebhookSecret();
-    await store.putWebhook({ accountId, url, sealedSecret: seal(installationSecret, `webhook ${accountId}`, secret) });
-    return { accountId, url, secret };
-  }
-
-  removeWebhook(accountId: string): Promise<boolean> {
-    return this.#options.store.removeWebhook(accountId);
   }
 
   async #rootOf(accountId: string): Promise<string> {
@@ -231,20 +239,17 @@ export class Alerts {
   }
 
   async #raise(alert: Alert): Promise<void> {
-    const { store, policy, log, nowMs } = this.#options;
-    const configured = policy();
+    const configured = this.#options.policy();
     if (configured === null || this.#raised.has(alert.id)) return;
-    const ofAccounts = await store.webhooks(alert.accountIds);
-    const targets = [
-      ...configured.webhooks
-        .filter(({ types }) => types === null || types.includes(alert.type))
-        .map(({ name }) => `webhook ${name}`),
-      ...(configured.command === null ? [] : ['command']),
-      ...ofAccounts.map(({ accountId }) => `account ${accountId}`),
-    ];
-    const isNew = await store.raise(alert, targets, nowMs());
+    const ofAccounts = await this.receivers.targetsOf(alert.accountIds);
+    await this.#store(alert, [...configuredTargets(configured, alert.type), ...ofAccounts]);
     if (this.#raised.size >= RAISED_MAX) this.#raised.clear();
     this.#raised.add(alert.id);
+  }
+
+  async #store(alert: Alert, targets: readonly string[]): Promise<void> {
+    const { store, log, nowMs } = this.#options;
+    const isNew = await store.raise(alert, targets, nowMs());
     if (isNew) log.warn({ alert: alert.id, type: alert.type }, 'an alert was raised');
   }
 }

@@ -3,12 +3,13 @@
  * A delivery is leased first and marked last: whoever dies in between leaves it to be delivered again,
  * with the same id. Of several gateways, one has the lease.
  */
-import type { AlertPolicy } from '../core/policy.ts';
 import { HOUR_MS } from '../core/time.ts';
-import { runCommand } from './command.ts';
+import { CONNECTIONS_MAX } from './mailer.ts';
 import type { Delivery } from './port.ts';
+import { ReceiverGone } from './post.ts';
+import { Sender, type SenderOptions } from './sender.ts';
 import type { SqlAlertStore } from './sql-store.ts';
-import { callWebhook, WebhookGone, type WebhookOptions } from './webhook.ts';
+import { isMailed, parseTarget } from './targets.ts';
 
 /** Longer than an attempt may take. */
 const LEASE_MS = 60_000;
@@ -25,42 +26,45 @@ export const RETRY_AFTER_MS: readonly number[] = [
 ];
 const ERROR_CHARACTERS_MAX = 500;
 
-export interface DelivererOptions {
+export interface DelivererOptions extends SenderOptions {
   readonly store: SqlAlertStore;
-  readonly policy: () => AlertPolicy | null;
   /** The account at the root of its tree. */
   rootOf(accountId: string): Promise<string>;
-  /** The secret of an account's webhook. */
-  unseal(accountId: string, sealed: string): string;
-  nowMs(): number;
-  readonly resolve?: WebhookOptions['resolve'];
-  readonly timeoutMs?: WebhookOptions['timeoutMs'];
 }
+
+/** Of what many receivers have together, how much may be in use. */
+interface Quota {
+  readonly name: string;
+  readonly atOnce: number;
+}
+
+/** One server takes all mail: where it hangs, there is room for others. */
+const MAIL: Quota = { name: 'mail', atOnce: CONNECTIONS_MAX };
 
 export class Deliverer {
   readonly #options: DelivererOptions;
   /** Targets that are being delivered to, with what each does. */
   readonly #running = new Map<string, Promise<void>>();
-  /** How many of those each account has. */
+  /** How many of those each quota has, by its name. */
   readonly #shares = new Map<string, number>();
+  readonly #sender: Sender;
   #closed = false;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
+    this.#sender = new Sender(options);
   }
 
   /** All that is due and has its turn, and what has it behind that; resolves when each was tried. */
   async deliverDue(): Promise<void> {
     const { store, nowMs } = this.#options;
     if (this.#closed) return;
-    const due: { readonly target: string; readonly account: string }[] = [];
+    const due: { readonly target: string; readonly quotas: readonly Quota[] }[] = [];
     for (const target of await store.dueTargets(nowMs(), TARGETS_MAX)) {
-      due.push({ target, account: await this.#accountOf(target) });
+      due.push({ target, quotas: await this.#quotasOf(target) });
     }
     // What has ended leaves its place to what waits.
-    const begun = due.flatMap(
-      ({ target, account }) => this.#begin(target, account)?.then(() => this.deliverDue()) ?? [],
-    );
+    const begun = due.flatMap(({ target, quotas }) => this.#begin(target, quotas)?.then(() => this.deliverDue()) ?? []);
     await Promise.all(begun);
   }
 
@@ -75,15 +79,15 @@ export class Deliverer {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#running.values());
+    this.#sender.close();
   }
 
   /** Null where it has to wait. */
-  #begin(target: string, account: string): Promise<void> | null {
-    const share = this.#shares.get(account) ?? 0;
-    if (this.#closed || this.#running.size >= AT_ONCE) return null;
-    if (this.#running.has(target) || share >= OF_AN_ACCOUNT_AT_ONCE) return null;
-    this.#shares.set(account, share + 1);
-    const running = this.#deliverTo(target).finally(() => this.#ended(target, account));
+  #begin(target: string, quotas: readonly Quota[]): Promise<void> | null {
+    if (this.#closed || this.#running.size >= AT_ONCE || this.#running.has(target)) return null;
+    if (quotas.some(({ name, atOnce }) => (this.#shares.get(name) ?? 0) >= atOnce)) return null;
+    for (const { name } of quotas) this.#shares.set(name, (this.#shares.get(name) ?? 0) + 1);
+    const running = this.#deliverTo(target).finally(() => this.#ended(target, quotas));
     this.#running.set(target, running);
     return running;
   }
@@ -97,59 +101,34 @@ export class Deliverer {
     }
   }
 
-  #ended(target: string, account: string): void {
+  #ended(target: string, quotas: readonly Quota[]): void {
     this.#running.delete(target);
-    const share = (this.#shares.get(account) ?? 1) - 1;
-    if (share > 0) this.#shares.set(account, share);
-    else this.#shares.delete(account);
+    for (const { name } of quotas) {
+      const share = (this.#shares.get(name) ?? 1) - 1;
+      if (share > 0) this.#shares.set(name, share);
+      else this.#shares.delete(name);
+    }
   }
 
-  /** Whose share a target takes: its own, where it is not an account's. */
-  async #accountOf(target: string): Promise<string> {
-    const [kind, id] = target.split(' ', 2);
-    return kind === 'account' && id !== undefined ? this.#options.rootOf(id) : target;
+  async #quotasOf(target: string): Promise<readonly Quota[]> {
+    const parsed = parseTarget(target);
+    const mail = isMailed(parsed) ? [MAIL] : [];
+    if (parsed.kind !== 'account') return mail;
+    return [...mail, { name: `of ${await this.#options.rootOf(parsed.accountId)}`, atOnce: OF_AN_ACCOUNT_AT_ONCE }];
   }
 
   /** Whether it was taken. */
   async #deliver(delivery: Delivery): Promise<boolean> {
     const { store, nowMs } = this.#options;
     try {
-      await this.#send(delivery);
+      await this.#sender.send(delivery);
     } catch (error) {
       const message = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_CHARACTERS_MAX);
-      const waitMs = error instanceof WebhookGone ? undefined : RETRY_AFTER_MS[delivery.attempts];
+      const waitMs = error instanceof ReceiverGone ? undefined : RETRY_AFTER_MS[delivery.attempts];
       await store.failed(delivery, message, waitMs === undefined ? null : nowMs() + waitMs, nowMs());
       return false;
     }
     await store.delivered(delivery, nowMs());
     return true;
-  }
-
-  async #send({ alertId, target, body }: Delivery): Promise<void> {
-    const { store, unseal, nowMs, resolve, timeoutMs } = this.#options;
-    const policy = this.#options.policy();
-    if (policy === null) throw new Error('alerts are switched off: the config file has no section alerts');
-    const [kind, name = ''] = target.split(' ', 2);
-    const options: WebhookOptions = {
-      // What an account's holder enters must not be a look into the operator's network.
-      allowPrivate: kind === 'webhook' ? policy.allowPrivate : policy.accountsAllowPrivate,
-      ca: policy.ca,
-      nowMs,
-      ...(resolve && { resolve }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-    };
-    if (kind === 'command') {
-      if (policy.command === null) throw new WebhookGone('the config file has no alerts.command any more');
-      return runCommand(policy.command, policy.commandPath, alertId, body);
-    }
-    if (kind === 'webhook') {
-      const webhook = policy.webhooks.find((configured) => configured.name === name);
-      if (webhook === undefined) throw new WebhookGone(`the config file has no webhook ${name} any more`);
-      return callWebhook({ url: webhook.url, secret: webhook.secret, id: alertId, body }, options);
-    }
-    const [webhook] = await store.webhooks([name]);
-    if (webhook === undefined) throw new WebhookGone(`account ${name} has no webhook any more`);
-    const secret = unseal(name, webhook.sealedSecret);
-    return callWebhook({ url: webhook.url, secret, id: alertId, body }, options);
   }
 }

@@ -7,7 +7,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 export interface Delivery {
   readonly alertId: string;
-  /** The name of whoever gets it: `webhook NAME`, `command` or `account ID`. */
+  /** The name of whoever gets it, as in targets.ts. */
   readonly target: string;
   readonly type: AlertType;
   readonly atMs: number;
@@ -36,6 +36,28 @@ export interface AccountWebhook {
   readonly accountId: string;
   readonly url: string;
   readonly sealedSecret: string;
+}
+
+export const RECEIVER_KINDS = ['slack', 'email'] as const;
+export type ReceiverKind = (typeof RECEIVER_KINDS)[number];
+
+/** What else an account has to be told by; the address of a Slack channel is a secret, and encrypted. */
+export interface AccountReceiver {
+  /** Begins with the kind. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly kind: ReceiverKind;
+  /** What may be shown of the address. */
+  readonly shown: string;
+  readonly sealedAddress: string;
+}
+
+/** What became of the deliveries to a target, as far as it is known. */
+export interface TargetResult {
+  readonly deliveredAtMs: number | null;
+  readonly failedAtMs: number | null;
+  /** Why it failed then. */
+  readonly error: string | null;
 }
 
 export interface PageQuery {

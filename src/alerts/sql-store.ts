@@ -1,18 +1,34 @@
 /** Alerts in SQL that both engines understand, beside the operators. */
 import type { AlertType } from '../core/alert-types.ts';
-import { amount, integer, type Row, text, textOrNull } from '../storage/columns.ts';
+import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../storage/columns.ts';
 import { allOf, type SqlEngine, type Value } from '../storage/sql-engine.ts';
 import type { Alert } from './alert.ts';
 import { alertBody } from './alert.ts';
-import type { AccountWebhook, Delivery, DeliveryFilter, DeliveryState, PageQuery, StoredAlert } from './port.ts';
+import type {
+  AccountReceiver,
+  AccountWebhook,
+  Delivery,
+  DeliveryFilter,
+  DeliveryState,
+  PageQuery,
+  ReceiverKind,
+  StoredAlert,
+  TargetResult,
+} from './port.ts';
 import type { BalanceBase } from './shares.ts';
 
 /** The row of the alert itself, beside those of its deliveries. */
 const RECORD = '';
+/**
+ * A delivery that is to be made is `pending`, or `queued` where it is for a kind of receiver that gateways of 0.2 do not know:
+ * they would take it for a webhook that is gone.
+ */
+const WAITING = `state IN ('pending', 'queued')`;
+const OF_ANY_VERSION = /^(command|webhook \S+|account \S+)$/;
 /** At the time that is the first value. */
-const DUE = `state = 'pending' AND due_at_ms <= $1 AND leased_until_ms <= $1`;
+const DUE = `${WAITING} AND due_at_ms <= $1 AND leased_until_ms <= $1`;
 
-/** Several gateways may share it. Every operation is one statement, so that none of them sees half of one. */
+/** Several gateways may share it. Every change of a delivery is one statement, so that none of them sees half of one. */
 export class SqlAlertStore {
   readonly #sql: SqlEngine;
 
@@ -25,7 +41,8 @@ export class SqlAlertStore {
     const values: Value[] = [alert.id, alert.type, alert.atMs, alertBody(alert), nowMs];
     const rows = [RECORD, ...targets].map((target) => {
       values.push(target);
-      const state = target === RECORD ? 'recorded' : 'pending';
+      const waiting = OF_ANY_VERSION.test(target) ? 'pending' : 'queued';
+      const state = target === RECORD ? 'recorded' : waiting;
       return `($1, $${values.length}, $2, $3, $4, '${state}', 0, $5, 0)`;
     });
     const added = await this.#sql.write(
@@ -75,6 +92,11 @@ export class SqlAlertStore {
       WHERE id = $1 AND target = $2`,
       [alertId, target, attempts + 1, nowMs],
     );
+    await this.#sql.write(
+      `INSERT INTO @alert_results (target, delivered_at_ms) VALUES ($1, $2)
+      ON CONFLICT (target) DO UPDATE SET delivered_at_ms = excluded.delivered_at_ms`,
+      [target, nowMs],
+    );
   }
 
   /** To be tried again at `dueAtMs`, or, where that is null, never. */
@@ -85,10 +107,40 @@ export class SqlAlertStore {
     nowMs: number,
   ): Promise<void> {
     await this.#sql.write(
-      `UPDATE @alerts SET state = $3, attempts = $4, due_at_ms = $5, leased_until_ms = 0, error = $6
-      WHERE id = $1 AND target = $2 AND state = 'pending'`,
-      [alertId, target, dueAtMs === null ? 'dead' : 'pending', attempts + 1, dueAtMs ?? nowMs, error],
+      `UPDATE @alerts SET state = CASE $3 WHEN 'dead' THEN 'dead' ELSE state END,
+        attempts = $4, due_at_ms = $5, leased_until_ms = 0, error = $6
+      WHERE id = $1 AND target = $2 AND ${WAITING}`,
+      [alertId, target, dueAtMs === null ? 'dead' : 'again', attempts + 1, dueAtMs ?? nowMs, error],
     );
+    await this.#sql.write(
+      `INSERT INTO @alert_results (target, failed_at_ms, error) VALUES ($1, $2, $3)
+      ON CONFLICT (target) DO UPDATE SET failed_at_ms = excluded.failed_at_ms, error = excluded.error`,
+      [target, nowMs, error],
+    );
+  }
+
+  /** By target: what became of deliveries to these. */
+  async results(targets: readonly string[]): Promise<ReadonlyMap<string, TargetResult>> {
+    if (targets.length === 0) return new Map();
+    const rows = await this.#sql.read(`SELECT * FROM @alert_results WHERE target IN (${places(targets)})`, targets);
+    return new Map(
+      rows.map((row) => [
+        text(row, 'target'),
+        {
+          deliveredAtMs: integerOrNull(row, 'delivered_at_ms'),
+          failedAtMs: integerOrNull(row, 'failed_at_ms'),
+          error: textOrNull(row, 'error'),
+        },
+      ]),
+    );
+  }
+
+  /** By target: how many deliveries have not ended. */
+  async waiting(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#sql.read(
+      `SELECT target, COUNT(*) AS waiting FROM @alerts WHERE ${WAITING} GROUP BY target LIMIT 10000`,
+    );
+    return new Map(rows.map((row) => [text(row, 'target'), integer(row, 'waiting')]));
   }
 
   /** Newest first. */
@@ -107,16 +159,16 @@ export class SqlAlertStore {
   async deliveries(
     query: PageQuery & { readonly state: DeliveryState | null; readonly alertId: string | null },
   ): Promise<readonly (Delivery & { readonly number: number })[]> {
-    const wanted = { 'target <>': RECORD, 'state =': query.state, 'id =': query.alertId };
-    const rows = await this.#page(query, wanted);
+    const wanted = { 'target <>': RECORD, 'id =': query.alertId };
+    const rows = await this.#page(query, wanted, stateIs(query.state));
     return rows.map((row) => ({ ...deliveryIn(row), number: integer(row, 'number') }));
   }
 
-  #page(query: PageQuery, wanted: Readonly<Record<string, Value>>): Promise<readonly Row[]> {
+  #page(query: PageQuery, wanted: Readonly<Record<string, Value>>, state = 'true'): Promise<readonly Row[]> {
     const values: Value[] = [];
     const conditions = allOf({ ...wanted, 'number <': query.before }, values);
     return this.#sql.read(
-      `SELECT * FROM @alerts WHERE ${conditions} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
+      `SELECT * FROM @alerts WHERE ${conditions} AND ${state} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
       values,
     );
   }
@@ -136,8 +188,10 @@ export class SqlAlertStore {
 
   async webhooks(accountIds: readonly string[]): Promise<readonly AccountWebhook[]> {
     if (accountIds.length === 0) return [];
-    const places = accountIds.map((_, index) => `$${index + 1}`).join(', ');
-    const rows = await this.#sql.read(`SELECT * FROM @account_webhooks WHERE account_id IN (${places})`, accountIds);
+    const rows = await this.#sql.read(
+      `SELECT * FROM @account_webhooks WHERE account_id IN (${places(accountIds)})`,
+      accountIds,
+    );
     return rows.map((row) => ({
       accountId: text(row, 'account_id'),
       url: text(row, 'url'),
@@ -159,6 +213,54 @@ export class SqlAlertStore {
     return (await this.#sql.write(sql, [accountId])).length === 1;
   }
 
+  async receivers(accountIds: readonly string[]): Promise<readonly AccountReceiver[]> {
+    if (accountIds.length === 0) return [];
+    const rows = await this.#sql.read(
+      `SELECT * FROM @account_receivers WHERE account_id IN (${places(accountIds)}) ORDER BY account_id, id`,
+      accountIds,
+    );
+    return rows.map(receiverIn);
+  }
+
+  async receiver(id: string): Promise<AccountReceiver | null> {
+    const [row] = await this.#sql.read('SELECT * FROM @account_receivers WHERE id = $1', [id]);
+    return row === undefined ? null : receiverIn(row);
+  }
+
+  /** Nothing where the account has as many as it may have; whether it was added. */
+  async addReceiver(receiver: AccountReceiver, max: number): Promise<boolean> {
+    const { id, accountId, kind, shown, sealedAddress } = receiver;
+    const added = await this.#sql.write(
+      `INSERT INTO @account_receivers (id, account_id, kind, shown, sealed_address)
+      SELECT $1, $2, $3, $4, $5 WHERE (SELECT COUNT(*) FROM @account_receivers WHERE account_id = $2) < $6
+      RETURNING id`,
+      [id, accountId, kind, shown, sealedAddress, max],
+    );
+    return added.length === 1;
+  }
+
+  /** Whether the account had it. */
+  async removeReceiver(accountId: string, id: string): Promise<boolean> {
+    const sql = 'DELETE FROM @account_receivers WHERE account_id = $1 AND id = $2 RETURNING id';
+    return (await this.#sql.write(sql, [accountId, id])).length === 1;
+  }
+
+  /** Accounts with a webhook or another receiver, by their ids, those after one of them. */
+  async accountsWithReceivers(after: string, limit: number): Promise<readonly string[]> {
+    const rows = await this.#sql.read(
+      `SELECT account_id FROM (SELECT account_id FROM @account_webhooks UNION SELECT account_id FROM @account_receivers) a
+      WHERE account_id > $1 ORDER BY account_id LIMIT $2`,
+      [after, limit],
+    );
+    return rows.map((row) => text(row, 'account_id'));
+  }
+
+  /** Of a target that is no more: what its deliveries failed with may name a person. */
+  async forgetTarget(target: string): Promise<void> {
+    await this.#sql.write('DELETE FROM @alert_results WHERE target = $1', [target]);
+    await this.#sql.write('UPDATE @alerts SET error = NULL WHERE target = $1 AND error IS NOT NULL', [target]);
+  }
+
   /** Whether `owner` is the one who watches, from now until `untilMs`. */
   async watchAs(owner: string, nowMs: number, untilMs: number): Promise<boolean> {
     const rows = await this.#sql.write(
@@ -171,20 +273,40 @@ export class SqlAlertStore {
   }
 
   async prune(untilMs: number): Promise<void> {
-    await this.#sql.write(`DELETE FROM @alerts WHERE at_ms < $1 AND state <> 'pending'`, [untilMs]);
+    await this.#sql.write(`DELETE FROM @alerts WHERE at_ms < $1 AND NOT (${WAITING})`, [untilMs]);
   }
 }
 
 function deliveryIn(row: Row): Delivery {
+  const state = text(row, 'state');
   return {
     alertId: text(row, 'id'),
     target: text(row, 'target'),
     type: text(row, 'type') as AlertType,
     atMs: integer(row, 'at_ms'),
     body: text(row, 'body'),
-    state: text(row, 'state') as DeliveryState,
+    state: state === 'queued' ? 'pending' : (state as DeliveryState),
     attempts: integer(row, 'attempts'),
     dueAtMs: integer(row, 'due_at_ms'),
     error: textOrNull(row, 'error'),
   };
+}
+
+function receiverIn(row: Row): AccountReceiver {
+  return {
+    id: text(row, 'id'),
+    accountId: text(row, 'account_id'),
+    kind: text(row, 'kind') as ReceiverKind,
+    shown: text(row, 'shown'),
+    sealedAddress: text(row, 'sealed_address'),
+  };
+}
+
+function stateIs(state: DeliveryState | null): string {
+  if (state === null) return 'true';
+  return state === 'pending' ? WAITING : `state = '${state}'`;
+}
+
+function places(values: readonly unknown[]): string {
+  return values.map((_, index) => `$${index + 1}`).join(', ');
 }

@@ -5,9 +5,10 @@
  */
 import { HOUR_MS } from '../core/time.ts';
 import type { AccountSummary, KeySummary, LedgerAdmin } from '../ledger/port.ts';
-import { type Alert, alertId, levelReached } from './alert.ts';
+import { type Alert, alertId } from './alert.ts';
 import { type ChangeTrail, ChangeWatch } from './change-watch.ts';
 import { daysToExpiry, ExpiryWatch } from './expiry-watch.ts';
+import { type Levels, levelReached } from './levels.ts';
 import {
   type Balance,
   type BalanceBase,
@@ -44,9 +45,16 @@ export class UsageWatch {
   #bases = new Map<string, BalanceBase>();
   readonly #changes: ChangeWatch;
   readonly #expiries: ExpiryWatch;
+  readonly #levels: () => Levels | null;
 
-  constructor(ledger: WatchedLedger, store: Pick<SqlAlertStore, 'base' | 'putBase'>, trail: ChangeTrail) {
+  constructor(
+    ledger: WatchedLedger,
+    store: Pick<SqlAlertStore, 'base' | 'putBase'>,
+    trail: ChangeTrail,
+    levels: () => Levels | null,
+  ) {
     this.#ledger = ledger;
+    this.#levels = levels;
     this.#store = store;
     this.#changes = new ChangeWatch(trail);
     this.#expiries = new ExpiryWatch(ledger);
@@ -105,9 +113,10 @@ export class UsageWatch {
   async #alertsOf({ key, path }: Found, nowMs: number): Promise<readonly Alert[]> {
     const ids = path.map(({ account }) => account.id);
     const alerts: Alert[] = [];
+    const levels = this.#levels();
     const add = async (shares: readonly Share[], balance: Balance | null, accountIds: readonly string[]) => {
       const all = balance === null ? shares : [...shares, await this.#balanceShare(balance)];
-      for (const share of all) alerts.push(...levelOf(share, accountIds, nowMs));
+      for (const share of all) alerts.push(...levelOf(share, levels, accountIds, nowMs));
     };
     if (key !== null) {
       alerts.push(...expiryOf(key, ids, nowMs));
@@ -132,17 +141,18 @@ export class UsageWatch {
   }
 }
 
-function levelOf(share: Share, accountIds: readonly string[], nowMs: number): readonly Alert[] {
-  const level = levelReached(share.used, share.amount);
-  if (level === null) return [];
+function levelOf(share: Share, levels: Levels | null, accountIds: readonly string[], nowMs: number): readonly Alert[] {
+  const reached = levels && levelReached(share, levels);
+  if (reached === null) return [];
   const { scope, id, limit, epoch } = share;
+  const event = 'level' in reached ? [reached.level] : ['left', reached.left];
   return [
     {
-      id: alertId('usage.level', scope, id, limit, epoch, level),
+      id: alertId('usage.level', scope, id, limit, epoch, ...event),
       type: 'usage.level',
       atMs: nowMs,
       accountIds,
-      data: { level, ...shareData(share) },
+      data: { ...reached, ...shareData(share) },
     },
   ];
 }

@@ -38,12 +38,21 @@ function shown<Of extends object>(values: Of, how: Shown<Of>): Readonly<Record<s
   return Object.fromEntries(names.map((name) => [snakeCase(name), snakeCased(how[name](values[name]))]));
 }
 
-/** Whom webhooks go to, and never what signs them. The query of an address can be secret too. */
+/** Whom alerts go to, and never what signs them or signs in. The path and query of an address can be secret too. */
 function withoutSecrets(alerts: Policy['alerts']): unknown {
   if (alerts === null) return null;
-  const webhooks = alerts.webhooks.map(({ name, url, types }) => ({ name, host: new URL(url).host, types }));
-  const { allowPrivate, accountsAllowPrivate, command, ca } = alerts;
-  return { webhooks, command: whetherSet(command), allowPrivate, accountsAllowPrivate, ca: whetherSet(ca) };
+  const { webhooks, slack, email, smtp, command, ca } = alerts;
+  const { levels, creditsLeft, tokensLeft, allowPrivate, accountsAllowPrivate } = alerts;
+  const hostOnly = ({ name, url, types }: (typeof slack)[number]) => ({ name, host: new URL(url).host, types });
+  return {
+    webhooks: webhooks.map(hostOnly),
+    slack: slack.map(hostOnly),
+    email,
+    smtp: smtp && { host: smtp.host, port: smtp.port, tls: smtp.tls, login: whetherSet(smtp.login), from: smtp.from },
+    command: whetherSet(command),
+    ...{ levels, creditsLeft, tokensLeft, allowPrivate, accountsAllowPrivate },
+    ca: whetherSet(ca),
+  };
 }
 
 function snakeCased(value: unknown): unknown {

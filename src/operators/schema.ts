@@ -86,6 +86,21 @@ const MIGRATIONS: readonly string[] = [
      PRIMARY KEY (kind, name)
    ) STRICT;
    CREATE TABLE @definition_readers (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, beat INTEGER NOT NULL) STRICT;`,
+  `CREATE INDEX alerts_waiting ON @alerts (due_at_ms) WHERE state IN ('pending', 'queued');
+   CREATE TABLE @alert_results (
+     target TEXT PRIMARY KEY,
+     delivered_at_ms INTEGER,
+     failed_at_ms INTEGER,
+     error TEXT
+   ) STRICT;
+   CREATE TABLE @account_receivers (
+     id TEXT PRIMARY KEY,
+     account_id TEXT NOT NULL,
+     kind TEXT NOT NULL,
+     shown TEXT NOT NULL,
+     sealed_address TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX account_receivers_by_account ON @account_receivers (account_id);`,
 ];
 
 const KEPT_IN_SQLITE = `CREATE TRIGGER audit_trail_no_update BEFORE UPDATE ON audit_trail BEGIN SELECT raise(ABORT, 'the audit trail is append-only'); END;

@@ -109,8 +109,8 @@ export async function furnish(gateway: StartedGateway, past: Past): Promise<Scen
         'alerts',
         '/alerts',
         async (page) => {
-          await page.getByRole('button', { name: 'Send a test' }).click();
-          await page.getByText('command: delivered').waitFor();
+          await page.getByRole('button', { name: 'Test all of the config file' }).click();
+          await page.getByText('email on-call: delivered').waitFor();
         },
       ],
       ['models', '/models'],

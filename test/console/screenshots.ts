@@ -7,6 +7,8 @@ import { adminFetch } from '../support/admin-fetch.ts';
 import { startBrowser } from '../support/browser.ts';
 import { builtConsole } from '../support/console-build.ts';
 import { fontsFile } from '../support/fonts.ts';
+import { mailServer } from '../support/mail-server.ts';
+import { slackReceiver } from '../support/slack-receiver.ts';
 import { startedGateway } from '../support/started-gateway.ts';
 import { furnish, PAST_MS } from './furnish.ts';
 import { beginInThePast } from './past.ts';
@@ -18,6 +20,8 @@ const { values } = parseArgs({
     full: { type: 'boolean', default: false },
   },
 });
+/** `--only key,alerts`: pages with one of these in their names. */
+const isWanted = (name: string): boolean => values.only.split(',').some((part) => name.includes(part));
 const SIZES = { desktop: { width: 1_360, height: 860 }, phone: { width: 390, height: 844 } };
 
 await builtConsole();
@@ -25,9 +29,18 @@ const started = await startBrowser({ FONTCONFIG_FILE: fontsFile() });
 if ('reason' in started) throw new Error(started.reason);
 const { browser } = started;
 const past = beginInThePast(PAST_MS);
+const ends: (() => void)[] = [];
+const ending = { after: (end: () => void) => ends.push(end) };
+const channel = await slackReceiver(ending);
+const server = await mailServer(ending, { tls: 'none' });
 const gateway = await startedGateway({
-  config: 'account_page: true\nalerts: { command: [/bin/true] }\n',
-  env: { GATEWAY_ALLOW_EXEC: 'on' },
+  config: `account_page: true
+alerts:
+  allow_private: true
+  slack: [{ name: ops, url: "${channel.url}" }]
+  smtp: { host: localhost, port: ${server.port}, tls: off, from: gateway@example.com }
+  email: [{ name: on-call, to: on-call@example.com, types: [circuit.open, audit.failed, alert.test] }]
+`,
 });
 const scene = await furnish(gateway, past);
 const origin = `http://127.0.0.1:${gateway.adminPort}`;
@@ -41,14 +54,14 @@ try {
       await shoot(page, 'sign-in', size, theme);
       await signIn(page);
       for (const [name, path, act] of scene.pages) {
-        if (values.only !== '' && !name.includes(values.only)) continue;
+        if (!isWanted(name)) continue;
         await page.goto(`${origin}${path}`);
         await page.waitForSelector('h1');
         await page.waitForLoadState('networkidle');
         await act?.(page);
         await shoot(page, name, size, theme);
       }
-      if ('account'.includes(values.only)) {
+      if (isWanted('account-sign-in')) {
         await page.goto(`${gateway.origin}/account`);
         await page.getByLabel('API key', { exact: true }).waitFor();
         await shoot(page, 'account-sign-in', size, theme);
@@ -64,6 +77,7 @@ try {
 } finally {
   await browser.close();
   await gateway[Symbol.asyncDispose]();
+  for (const end of ends) end();
 }
 
 async function signIn(page: Page): Promise<void> {

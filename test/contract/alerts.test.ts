@@ -39,13 +39,16 @@ function alert(id: string, change: Partial<Alert> = {}): Alert {
 
 for (const [name, open] of Object.entries(ENGINES)) {
   describe(`alerts in ${name}`, () => {
-    const stores = async (): Promise<AsyncDisposable & { one: SqlAlertStore; two: SqlAlertStore }> => {
+    const stores = async (): Promise<
+      AsyncDisposable & { one: SqlAlertStore; two: SqlAlertStore; engines: readonly [SqlEngine, SqlEngine] }
+    > => {
       const engines = await open();
       const [one, two] = engines.map((engine) => new SqlAlertStore(engine));
       assert.ok(one !== undefined && two !== undefined);
       return {
         one,
         two,
+        engines,
         [Symbol.asyncDispose]: async () => {
           for (const engine of engines) await engine.close();
         },
@@ -131,6 +134,78 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.deepEqual((await state())[0], ['webhook x', 'delivered', 1, null]);
       await all.one.prune(2_000);
       assert.deepEqual(await state(), [['webhook y', 'pending', 1, 'no answer']]);
+    });
+
+    test('for receivers that gateways of 0.2 do not know are left alone by these', async () => {
+      await using all = await stores();
+      const targets = ['webhook x', 'command', 'account a', 'slack x', 'email x', 'account a slack_1'];
+      await all.one.raise(alert('a'), targets, 1_000);
+      // What such a gateway asks for.
+      const [old] = all.engines;
+      const due = await old.read(`SELECT target FROM @alerts WHERE state = 'pending' AND due_at_ms <= $1`, [1_000]);
+      assert.deepEqual(due.map(({ target }) => target).sort(), ['account a', 'command', 'webhook x']);
+      assert.deepEqual([...(await all.two.dueTargets(1_000, 10))].sort(), [...targets].sort());
+      const query = { limit: 10, before: null, alertId: null } as const;
+      assert.equal((await all.two.deliveries({ ...query, state: 'pending' })).length, 6);
+      const [slack] = await all.one.lease(1_000, 5_000, 1, { target: 'slack x' });
+      assert.ok(slack !== undefined);
+      await all.one.failed(slack, 'no answer', 8_000, 2_000);
+      await all.one.prune(2_000);
+      assert.deepEqual(await all.two.lease(7_999, 9_000, 1, { target: 'slack x' }), []);
+      const [again] = await all.two.lease(8_000, 9_000, 1, { target: 'slack x' });
+      assert.deepEqual([again?.state, again?.attempts], ['pending', 1]);
+      await all.two.failed(slack, 'gone', null, 9_000);
+      assert.deepEqual(
+        (await all.one.deliveries({ ...query, state: 'dead' })).map(({ target, error }) => [target, error]),
+        [['slack x', 'gone']],
+      );
+    });
+
+    test('leave behind when a receiver was reached last, and when and why it was not', async () => {
+      await using all = await stores();
+      await all.one.raise(alert('a'), ['slack x', 'email y'], 1_000);
+      await all.one.raise(alert('b'), ['slack x'], 1_000);
+      assert.deepEqual([...(await all.two.waiting())].sort(), [
+        ['email y', 1],
+        ['slack x', 2],
+      ]);
+      const [first, second] = await all.one.lease(1_000, 5_000, 2, { target: 'slack x' });
+      assert.ok(first !== undefined && second !== undefined);
+      assert.equal((await all.two.results(['slack x', 'email y'])).size, 0);
+      await all.one.failed(first, 'no answer', 8_000, 2_000);
+      await all.two.delivered(second, 3_000);
+      await all.one.failed(first, 'still none', 9_000, 4_000);
+      const results = await all.one.results(['slack x', 'email y']);
+      assert.deepEqual([...results], [['slack x', { deliveredAtMs: 3_000, failedAtMs: 4_000, error: 'still none' }]]);
+      assert.equal((await all.two.waiting()).get('slack x'), 1);
+      await all.two.forgetTarget('slack x');
+      const kept = await all.one.deliveries({ limit: 10, before: null, state: null, alertId: first.alertId });
+      assert.equal(kept.find(({ target }) => target === 'slack x')?.error, null);
+      assert.deepEqual([(await all.one.results(['slack x'])).size, (await all.one.results([])).size], [0, 0]);
+    });
+
+    test('receivers of accounts are kept, no more than an account may have', async () => {
+      await using all = await stores();
+      const one = { accountId: 'a', kind: 'slack', shown: 'chat.example', sealedAddress: 's' } as const;
+      assert.equal(await all.one.addReceiver({ ...one, id: 'slack_1' }, 2), true);
+      assert.equal(await all.two.addReceiver({ ...one, id: 'email_2', kind: 'email' }, 2), true);
+      assert.equal(await all.two.addReceiver({ ...one, id: 'slack_3' }, 2), false);
+      assert.equal(await all.two.addReceiver({ ...one, id: 'slack_4', accountId: 'b' }, 2), true);
+      await all.one.putWebhook({ accountId: 'c', url: 'https://one', sealedSecret: 's' });
+      await all.one.putWebhook({ accountId: 'a', url: 'https://one', sealedSecret: 's' });
+      assert.deepEqual(
+        (await all.two.receivers(['a', 'x'])).map(({ id }) => id),
+        ['email_2', 'slack_1'],
+      );
+      assert.deepEqual(await all.one.receiver('slack_4'), { ...one, id: 'slack_4', accountId: 'b' });
+      assert.deepEqual([await all.one.receiver('slack_5'), await all.one.receivers([])], [null, []]);
+      assert.deepEqual(await all.one.accountsWithReceivers('', 2), ['a', 'b']);
+      assert.deepEqual(await all.one.accountsWithReceivers('b', 2), ['c']);
+      assert.deepEqual(
+        [await all.one.removeReceiver('b', 'slack_1'), await all.one.removeReceiver('a', 'slack_1')],
+        [false, true],
+      );
+      assert.equal((await all.two.receivers(['a'])).length, 1);
     });
 
     test('are listed in pages, newest first', async () => {

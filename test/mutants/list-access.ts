@@ -38,13 +38,24 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   {
     name: 'access: webhooks of accounts reach private networks with the operator’s own',
     edits: [
-      [
-        'alerts/deliverer.ts',
-        "kind === 'webhook' ? policy.allowPrivate : policy.accountsAllowPrivate",
-        'policy.allowPrivate',
-      ],
+      ['alerts/sender.ts', 'this.#way(policy, policy.accountsAllowPrivate)', 'this.#way(policy, policy.allowPrivate)'],
     ],
     tests: [['test/unit/alerts/delivery.test.ts']],
+  },
+  {
+    name: 'access: receivers on the internet are called without TLS',
+    edits: [['alerts/address.ts', 'inTheClear ? all.find(isPublic) : undefined', 'undefined']],
+    tests: [['test/unit/alerts/slack.test.ts']],
+  },
+  {
+    name: 'access: mail leaves in the clear where a server offers no TLS',
+    edits: [['alerts/mailer.ts', "requireTLS: tls === 'starttls'", 'requireTLS: false']],
+    tests: [['test/unit/alerts/mail.test.ts']],
+  },
+  {
+    name: 'access: the holder of an account has mail sent to whom it likes',
+    edits: [['admin/alerts/service.ts', '!isOperator) {', 'alerts.policy === null) {']],
+    tests: [['test/unit/alerts/receivers.test.ts']],
   },
   {
     name: 'access: a cookie of the key holder’s page works after the sign-out',

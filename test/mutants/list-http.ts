@@ -221,6 +221,16 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     tests: [[HANGING, 'takes the share of one account with all that are below it']],
   },
   {
+    name: 'alerts: a mail server that hangs takes every place',
+    edits: [['alerts/deliverer.ts', 'isMailed(parsed) ? [MAIL] : []', '[]']],
+    tests: [['test/unit/alerts/mail.test.ts', 'holds up mail alone, however much of it waits']],
+  },
+  {
+    name: 'alerts: gateways of 0.2 give up what they cannot deliver',
+    edits: [['alerts/sql-store.ts', "OF_ANY_VERSION.test(target) ? 'pending' : 'queued'", "'pending'"]],
+    tests: [['test/contract/alerts.test.ts', 'are left alone by these']],
+  },
+  {
     name: 'connections: idle ones make no room for others',
     edits: [['transport/server/http-server.ts', 'if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();', '']],
     tests: [[ADDRESSES, 'a flood of silent connections from one address']],

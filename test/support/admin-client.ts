@@ -38,7 +38,12 @@ export class TestAdmin extends AdminClient {
   readonly alerts = {
     list: (query: object) => this.call('listAlerts', { query }),
     deliveries: (query: object) => this.call('listDeliveries', { query }),
-    test: () => this.call('testAlerts', {}),
+    test: (receiver?: string) => this.call('testAlerts', { query: { ...(receiver !== undefined && { receiver }) } }),
+    receivers: (query: object = {}) => this.call('listReceivers', { query }),
+    accountReceivers: (id: string) => this.call('accountReceivers', { id }),
+    addReceiver: (id: string, body: object) => this.call('addReceiver', { id, body }),
+    removeReceiver: (id: string, receiver: string) => this.call('removeReceiver', { id, receiver }),
+    testReceiver: (id: string, receiver: string) => this.call('testReceiver', { id, receiver }),
     webhook: (id: string) => this.call('showWebhook', { id }),
     setWebhook: (id: string, body: object) => this.call('setWebhook', { id, body }),
     removeWebhook: (id: string) => this.call('removeWebhook', { id }),

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { operatorsFile, storeFile } from '../../src/admin/data-folder.ts';
 import { AdminService, type AdminServiceOptions } from '../../src/admin/service.ts';
-import { Alerts } from '../../src/alerts/alerts.ts';
+import { Alerts, type AlertsOptions } from '../../src/alerts/alerts.ts';
 import { SqlAlertStore } from '../../src/alerts/sql-store.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { NO_LOG } from '../../src/core/log.ts';
@@ -20,6 +20,7 @@ import { SqlOperatorStore } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine } from '../../src/operators/sqlite.ts';
 import { lateEngine, type SqlEngine } from '../../src/storage/sql-engine.ts';
 import { adminOf, type TestAdmin } from './admin-client.ts';
+import { alertPolicy } from './alert-policy.ts';
 import type { Asked } from './command-host.ts';
 import { emptyStore } from './empty-store.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -35,11 +36,16 @@ export interface AdminFixture {
   readonly adminService: AdminService;
   readonly ledger: OwnedLedger;
   readonly operators: Operators;
+  readonly alerts: Alerts;
   /** Moves as the test says. */
   readonly clock: { atMs: number; nowMs(): number };
 }
 
-export function adminFixture(t: TestContext, options: Partial<AdminServiceOptions> = {}): AdminFixture {
+export function adminFixture(
+  t: TestContext,
+  options: Partial<AdminServiceOptions> = {},
+  ofAlerts: Partial<AlertsOptions> = {},
+): AdminFixture {
   const folder = temporaryFolder();
   const clock = { atMs: START_MS, nowMs: () => clock.atMs };
   const ledger = createLedger(openSyncStore({ file: emptyStore(storeFile(folder)), clock }));
@@ -52,18 +58,14 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
     store: new SqlAlertStore(engine),
     ledger,
     trail: operators,
-    policy: () => ({
-      webhooks: [],
-      command: null,
-      commandPath: '',
-      allowPrivate: false,
-      accountsAllowPrivate: false,
-      ca: null,
-    }),
+    policy: () => alertPolicy(),
     providers: async () => [],
     installationSecret: SECRET,
     log: NO_LOG,
     nowMs: () => clock.atMs,
+    // No test calls a receiver on the internet.
+    resolve: async () => [],
+    ...ofAlerts,
   });
   const adminService = new AdminService({
     ledger,
@@ -77,7 +79,7 @@ export function adminFixture(t: TestContext, options: Partial<AdminServiceOption
     known: null,
     ...options,
   });
-  return { service: adminOf(adminService), adminService, ledger, clock, operators };
+  return { service: adminOf(adminService), adminService, ledger, clock, operators, alerts };
 }
 
 /** Operators in a file of that folder. */

@@ -1,8 +1,9 @@
-/** A receiver of webhooks: a real HTTPS server on this machine, with a certificate that it signs itself. */
+/** A receiver of webhooks: a real server on this machine, with a certificate that it signs itself, or by http. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:https';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type Certificate, certificateOfLocalhost } from './certificate.ts';
@@ -23,16 +24,16 @@ export interface WebhookReceiver {
   until(fits: (one: Received) => boolean): Promise<Received>;
 }
 
-/** Whoever calls it without a valid signature fails the test. */
+/** Whoever calls it without a valid signature fails the test. Without a certificate it speaks http. */
 export async function webhookReceiver(
   t: { after(end: () => void): void },
   secret: () => string,
-  { key, cert }: Certificate = certificateOfLocalhost(),
+  certificate: Certificate | null = certificateOfLocalhost(),
 ): Promise<WebhookReceiver> {
   const received: Received[] = [];
   const waiting = new Set<() => void>();
   let answer: { status: number; headers: Record<string, string> } = { status: 204, headers: {} };
-  const server = createServer({ key, cert }, async (request, response) => {
+  const listener: RequestListener = async (request, response) => {
     const body = await text(request);
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = request.headers;
     const bytes = Buffer.from(secret().replace('whsec_', ''), 'base64');
@@ -41,7 +42,8 @@ export async function webhookReceiver(
     received.push({ id: String(id), body: JSON.parse(body) });
     response.writeHead(answer.status, answer.headers).end();
     for (const wake of [...waiting]) wake();
-  });
+  };
+  const server = certificate === null ? createServer(listener) : createSecureServer(certificate, listener);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
@@ -49,8 +51,8 @@ export async function webhookReceiver(
     server.closeAllConnections();
   });
   return {
-    url: `https://localhost:${(server.address() as AddressInfo).port}/hook`,
-    ca: cert,
+    url: `${certificate === null ? 'http' : 'https'}://localhost:${(server.address() as AddressInfo).port}/hook`,
+    ca: certificate?.cert ?? '',
     received,
     answer: (status, headers = {}) => {
       answer = { status, headers };

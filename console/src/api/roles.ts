@@ -1,6 +1,7 @@
 /** Made by `npm run console:types` from the OpenAPI document of the admin API. Do not edit. */
 
 export const ROLES = {
+  'delete /admin/v1/accounts/{id}/receivers/{receiver}': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/accounts/{id}/webhook': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/keys/{id}': ['owner', 'operator', 'account-admin'],
   'delete /admin/v1/keys/{id}/requests/running': ['owner', 'operator', 'account-admin'],
@@ -17,10 +18,12 @@ export const ROLES = {
   'get /admin/v1/accounts/{id}': ['owner', 'operator', 'viewer', 'account-admin'],
   'get /admin/v1/accounts/{id}/history': ['owner', 'operator', 'viewer'],
   'get /admin/v1/accounts/{id}/promotions': ['owner', 'operator', 'viewer', 'account-admin'],
+  'get /admin/v1/accounts/{id}/receivers': ['owner', 'operator', 'viewer', 'account-admin'],
   'get /admin/v1/accounts/{id}/statement': ['owner', 'operator', 'viewer', 'account-admin'],
   'get /admin/v1/accounts/{id}/webhook': ['owner', 'operator', 'viewer', 'account-admin'],
   'get /admin/v1/alerts': ['owner', 'operator', 'viewer'],
   'get /admin/v1/alerts/deliveries': ['owner', 'operator', 'viewer'],
+  'get /admin/v1/alerts/receivers': ['owner', 'operator', 'viewer'],
   'get /admin/v1/audit': ['owner', 'operator', 'viewer'],
   'get /admin/v1/audit-trail': ['owner', 'operator'],
   'get /admin/v1/audit/last': ['owner', 'operator', 'viewer'],
@@ -59,6 +62,8 @@ export const ROLES = {
   'post /admin/v1/accounts/{id}/erase': ['owner'],
   'post /admin/v1/accounts/{id}/keys': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/accounts/{id}/move': ['owner', 'operator', 'account-admin'],
+  'post /admin/v1/accounts/{id}/receivers': ['owner', 'operator', 'account-admin'],
+  'post /admin/v1/accounts/{id}/receivers/{receiver}/test': ['owner', 'operator', 'account-admin'],
   'post /admin/v1/alerts/test': ['owner', 'operator'],
   'post /admin/v1/doctor': ['owner', 'operator'],
   'post /admin/v1/keys': ['owner', 'operator', 'account-admin'],

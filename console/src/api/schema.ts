@@ -305,6 +305,107 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/accounts/{id}/receivers': {
+    /** The receivers of an account, with their last results */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AccountReceiverList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+    /** Add a Slack channel or an e-mail address to those that an account is told by */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          'application/json': components['schemas']['NewAccountReceiver'];
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          content: {
+            'application/json': components['schemas']['AccountReceiver'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/receivers/{receiver}': {
+    /** Remove a Slack channel or an e-mail address of an account */
+    delete: {
+      parameters: {
+        path: {
+          id: string;
+          receiver: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['RemovedReceiver'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
+  '/admin/v1/accounts/{id}/receivers/{receiver}/test': {
+    /** Send a test to a receiver of an account, and report the result */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+          receiver: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertTest'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/accounts/{id}/statement': {
     /** Opening balance, entries, usage and closing balance of a month or of days; also as CSV or as a page */
     get: {
@@ -485,9 +586,42 @@ export interface paths {
       };
     };
   };
+  '/admin/v1/alerts/receivers': {
+    /** Who is told: receivers of the config file and of accounts, with their last results and what is configured */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Accounts with receivers on a page. Default 100. */
+          limit?: number;
+          /** @description The next_cursor of the page before. */
+          cursor?: string;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          content: {
+            'application/json': components['schemas']['AlertReceiverList'];
+          };
+        };
+        /** @description Any error. */
+        default: {
+          content: {
+            'application/json': components['schemas']['Error'];
+          };
+        };
+      };
+    };
+  };
   '/admin/v1/alerts/test': {
-    /** Send a test to every webhook and command of the config file, and report the results */
+    /** Send a test to every receiver of the config file, or to one, and report the results */
     post: {
+      parameters: {
+        query?: {
+          /** @description Only this one, by its target: webhook NAME, slack NAME, email NAME or command of the config file; account ID: the webhook of an account; account ID RECEIVER: another receiver of it. */
+          receiver?: string;
+        };
+      };
       responses: {
         /** @description Default Response */
         200: {
@@ -2257,6 +2391,22 @@ export interface components {
     AccountMove: {
       parent: string;
     };
+    /** AccountReceiver */
+    AccountReceiver: {
+      account: string;
+      address: string | null;
+      id: string;
+      /** @enum {unknown} */
+      kind: 'slack' | 'email';
+    };
+    /** AccountReceiverList */
+    AccountReceiverList: {
+      data: components['schemas']['AlertReceiver'][];
+      /** @description What can be added: e-mail by operators, where the config file has alerts.smtp. */
+      may_add: ('slack' | 'email')[];
+      /** @enum {string} */
+      object: 'list';
+    };
     /** AccountWebhook */
     AccountWebhook: {
       account: string;
@@ -2272,6 +2422,8 @@ export interface components {
       };
       /** @description Sent as webhook-id; the same for the same event. */
       id: string;
+      /** @description What happened, in a line. */
+      text: string;
       /** @enum {unknown} */
       type:
         | 'usage.level'
@@ -2296,7 +2448,7 @@ export interface components {
       raised_at: string;
       /** @enum {unknown} */
       state: 'pending' | 'delivered' | 'dead';
-      /** @description webhook NAME or command of the config file, or account ID. */
+      /** @description webhook NAME, slack NAME, email NAME or command of the config file; account ID: the webhook of an account; account ID RECEIVER: another receiver of it. */
       target: string;
       /** @enum {unknown} */
       type:
@@ -2327,6 +2479,51 @@ export interface components {
       next_cursor: string | null;
       /** @enum {string} */
       object: 'list';
+    };
+    /** AlertReceiver */
+    AlertReceiver: {
+      /** @description The account whose it is; null: the operator. */
+      account: string | null;
+      account_name: string | null;
+      /** @description What may be shown of where it leads: of a Slack channel only the host. */
+      address: string | null;
+      /** @description Of a receiver of an account: to test and to remove it. Of its webhook: webhook. */
+      id: string | null;
+      /** @enum {unknown} */
+      kind: 'webhook' | 'slack' | 'email' | 'command';
+      last_delivered_at: string | null;
+      last_error: string | null;
+      last_failed_at: string | null;
+      /** @description In the config file. */
+      name: string | null;
+      /** @description webhook NAME, slack NAME, email NAME or command of the config file; account ID: the webhook of an account; account ID RECEIVER: another receiver of it. */
+      target: string;
+      /** @description What it gets; null: all. */
+      types: string[] | null;
+      /** @description Deliveries that have not ended. */
+      waiting: number;
+    };
+    /** AlertReceiverList */
+    AlertReceiverList: {
+      credits_left: number[];
+      /** @description Those of the config file, on the first page, and of accounts. */
+      data: components['schemas']['AlertReceiver'][];
+      /** @description Whether the config file has a section alerts. */
+      enabled: boolean;
+      /** @description Percents of a balance, cap or budget that are told. */
+      levels: number[];
+      /** @description For the next page; null on the last one. */
+      next_cursor: string | null;
+      /** @enum {string} */
+      object: 'list';
+      /** @description How mail leaves; null: it does not, and nobody gets any. */
+      smtp: {
+        from: string;
+        host: string;
+        port: number;
+        tls: string;
+      } | null;
+      tokens_left: number[];
     };
     /** AlertTest */
     AlertTest: {
@@ -3093,6 +3290,13 @@ export interface components {
       /** @description Tokens per minute: input when a request is admitted, output when it ends. */
       tpm_limit?: number | string | 'none' | null;
     };
+    /** NewAccountReceiver */
+    NewAccountReceiver: {
+      /** @description slack: the incoming webhook of a channel, by https. email: one address. */
+      address: string;
+      /** @enum {unknown} */
+      kind: 'slack' | 'email';
+    };
     /** NewAccountWebhook */
     NewAccountWebhook: {
       /** @description Where the alerts of the account, of those below it and of their keys are posted to. */
@@ -3349,6 +3553,13 @@ export interface components {
       /** @description The sum of all refunds of the request. */
       refunded: number;
       request_id: string;
+    };
+    /** RemovedReceiver */
+    RemovedReceiver: {
+      account: string;
+      id: string;
+      /** @enum {boolean} */
+      removed: true;
     };
     /**
      * RemovedDefinition

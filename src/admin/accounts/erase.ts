@@ -1,5 +1,5 @@
 /**
- * The data of a customer who leaves: names, labels, ids of other systems, webhooks and the request log go; the entries of the
+ * The data of a customer who leaves: names, labels, ids of other systems, receivers of alerts and the request log go; the entries of the
  * ledger stay, under ids that say nothing, because balances and statements are recomputed from them.
  */
 import { AdminError } from '../error.ts';
@@ -31,7 +31,7 @@ export async function eraseAccount(
   }
   const accounts = deepestFirst([account, ...below]);
   for (const each of accounts) {
-    await admin.alerts.removeWebhook(each.id);
+    await admin.alerts.removeReceivers(each.id);
     if (each.status !== 'closed') {
       const nothing = { name: ERASED, external_id: '', labels: {}, addresses: 'any' } as const;
       await admin.accounts.change(each.id, { ...nothing, status: 'closed' }, undefined);

@@ -26,7 +26,7 @@ export class Http1Message extends IncomingMessage {
   }
 }
 
-function asksForWebSocket({ method, httpVersionMinor, headers }: IncomingMessage): boolean {
+function asksForWebSocket({ method, httpVersionMinor, headers }: Http1Message): boolean {
   const { upgrade = '', 'content-length': length = '0', 'transfer-encoding': coding } = headers;
   const empty = length === '0' && coding === undefined;
   return method === 'GET' && httpVersionMinor === 1 && upgrade.toLowerCase() === 'websocket' && empty;

@@ -255,7 +255,7 @@ describe('gateway commands without a gateway', () => {
 
   test('the audit is not clean, exit 1, when a balance is not what its entries say', async () => {
     const data = temporaryFolder();
-    await gatewayJson(data, 'keys', 'create', '--mode', 'credit', '--credit', '5');
+    await commandJson(data, 'keys', 'create', '--mode', 'credit', '--credit', '5');
     const database = new DatabaseSync(storeFile(data));
     database.exec('UPDATE accounts SET purchased = purchased + 1');
     database.close();
@@ -263,7 +263,7 @@ describe('gateway commands without a gateway', () => {
     const report = JSON.parse(stdout) as AuditView;
     assert.deepEqual([code, report.ok], [1, false]);
     assert(report.findings.length > 0);
-    const text = await gateway(data, 'audit');
+    const text = await command(data, 'audit');
     assert.equal(text.code, 1);
     assert.match(text.stdout, /^NOT OK/);
   });
@@ -286,34 +286,34 @@ describe('gateway commands beside a running gateway', () => {
       'sandbox-a',
     );
     assert.equal(made.base_url, 'http://127.0.0.1:9999/v1', 'answered by the running process');
-    const refused = await gateway(data, 'keys', 'create', '--mode', 'credit', '--provider', 'sandbox-z');
+    const refused = await command(data, 'keys', 'create', '--mode', 'credit', '--provider', 'sandbox-z');
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /^gateway: --provider "sandbox-z" is not a provider .*all, sandbox-a, sandbox-b\n$/);
-    assert.equal((await gatewayJson(data, 'credit', 'add', before.id, '1')).balance, 2);
-    assert.equal((await gateway(data, 'keys', 'show', 'key_nope')).code, 1);
+    assert.equal((await commandJson(data, 'credit', 'add', before.id, '1')).balance, 2);
+    assert.equal((await command(data, 'keys', 'show', 'key_nope')).code, 1);
     assert.deepEqual(
-      (await gatewayJson<KeyView[]>(data, 'keys', 'list')).map(({ id }) => id),
+      (await commandJson<KeyView[]>(data, 'keys', 'list')).map(({ id }) => id),
       [made.id, before.id],
     );
     const found = async (...flags: string[]) =>
-      (await gatewayJson<KeyView[]>(data, 'keys', 'list', ...flags)).map(({ id }) => id);
+      (await commandJson<KeyView[]>(data, 'keys', 'list', ...flags)).map(({ id }) => id);
     assert.deepEqual(await found('--search', made.id), [made.id]);
     assert.deepEqual(await found('--status', 'revoked'), []);
-    assert.equal((await gateway(data, 'keys', 'list', '--status', 'revoked')).stdout, 'No key matches.\n');
+    assert.equal((await command(data, 'keys', 'list', '--status', 'revoked')).stdout, 'No key matches.\n');
     assert.deepEqual(await found('--account', 'acc_nope'), []);
-    assert.equal((await gateway(data, 'accounts', 'list', '--search', 'x')).stdout, 'No account matches.\n');
-    const nobody = await gateway(data, 'accounts', 'list', '--parent', 'acct_nope');
+    assert.equal((await command(data, 'accounts', 'list', '--search', 'x')).stdout, 'No account matches.\n');
+    const nobody = await command(data, 'accounts', 'list', '--parent', 'acct_nope');
     assert.equal(nobody.code, 1);
     assert.match(nobody.stderr, /account "acct_nope" does not exist/);
-    const unknown = await gateway(data, 'keys', 'list', '--status', 'lost');
+    const unknown = await command(data, 'keys', 'list', '--status', 'lost');
     assert.equal(unknown.code, 2);
     assert.match(unknown.stderr, /status.*active, suspended, disabled, expired/);
-    assert.equal((await gatewayJson<AuditView>(data, 'audit')).ok, true);
+    assert.equal((await commandJson<AuditView>(data, 'audit')).ok, true);
     await running.end('SIGTERM');
     assert.equal(existsSync(socketPath(data)), false);
-    assert.equal((await gatewayJson<KeyView[]>(data, 'keys', 'list')).length, 2);
+    assert.equal((await commandJson<KeyView[]>(data, 'keys', 'list')).length, 2);
     assert.deepEqual(await found('--search', before.id), [before.id], 'and without a gateway');
-    assert.equal((await gateway(data, 'keys', 'list', '--status', 'lost')).stderr, unknown.stderr);
+    assert.equal((await command(data, 'keys', 'list', '--status', 'lost')).stderr, unknown.stderr);
   });
 
   test('work at once after it was killed with kill -9, and so does its successor', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -36,7 +36,7 @@ const ask = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user',
 
 /** What must be the same on every engine. */
 async function seen(on: StartedGateway, key: string, responseId: string): Promise<unknown> {
-  const [replay, response, keys, accounts, operators, trail, definitions] = await Promise.all([
+  const [replay, response, keys, accounts, operators, trail, definitions, receivers] = await Promise.all([
     call(`${on.origin}/v1/chat/completions`, { key, body: ask, headers: { 'idempotency-key': 'once' } }),
     call(`${on.origin}/v1/responses/${responseId}`, { key }),
     on.admin.listKeys(),
@@ -44,6 +44,7 @@ async function seen(on: StartedGateway, key: string, responseId: string): Promis
     on.admin.operators.list(),
     on.admin.auditTrail({}),
     on.admin.call('definitions', {}),
+    on.admin.alerts.receivers(),
   ]);
   assert.deepEqual([replay.status, response.status], [200, 200]);
   const { findings } = await on.audit();
@@ -56,6 +57,7 @@ async function seen(on: StartedGateway, key: string, responseId: string): Promis
     operators,
     trail.data,
     definitions.data,
+    receivers.data.map(({ target, address, last_failed_at: at }) => [target, address, at !== null]),
   ];
 }
 
@@ -65,7 +67,8 @@ describe('gateway migrate', () => {
     const database = await server.createDatabase();
     // So long that no pause of this process ends it.
     const env = { DATABASE_URL: server.url(database), GATEWAY_LEASE_SECONDS: '3600' };
-    const embedded = await startedGateway({ dataDir: first });
+    mkdirSync(first);
+    const embedded = await startedGateway({ dataDir: first, config: 'alerts: {}\n' });
     const { key } = await embedded.creditKey({ label: 'one', rpm_limit: 60 });
     const { key: budget } = await embedded.tokenKey();
     const ann = await embedded.admin.operators.create({ name: 'ann', role: 'viewer' });
@@ -78,6 +81,12 @@ describe('gateway migrate', () => {
     await embedded.admin.call('createProvider', { body: provider });
     const account = await embedded.admin.accounts.create({ name: 'a company' });
     const team = await embedded.admin.accounts.create({ name: 'a team', parent: account.id });
+    // Names without an address: what became of the test moves with the receiver.
+    const channel = await embedded.admin.alerts.addReceiver(team.id, {
+      kind: 'slack',
+      address: 'https://chat.invalid/x',
+    });
+    assert.equal((await embedded.admin.alerts.testReceiver(team.id, channel.id)).ok, false);
     await embedded.admin.accounts.addCredit(account.id, { amount: '4' });
     await embedded.admin.accounts.addCredit(account.id, { amount: '2', expires_at: '2099-01-01' });
     const { key: ofAccount } = await embedded.admin.createKey({ mode: 'credit', account: team.id });

@@ -9,6 +9,7 @@ import { DATA_COMMANDS } from '../../../src/cli/data-commands.ts';
 import { IMPORTERS } from '../../../src/cli/importer-shapes.ts';
 import { admitRequest, settleRequest } from '../../contract/fixtures.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
+import { alertPolicy } from '../../support/alert-policy.ts';
 import { commandsOf, PAGES, shellBlocks } from '../../support/doc-commands.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -99,7 +100,8 @@ describe('commands of the pages', () => {
   });
 
   test('those for operators do on a store what they do in the reader’s hands, page by page', async (t) => {
-    const { service, ledger, clock } = adminFixture(t);
+    const smtp = { host: 'mail.example', port: 587, tls: 'starttls', login: null, from: 'a@example.com' } as const;
+    const { service, ledger, clock } = adminFixture(t, {}, { policy: () => alertPolicy({ smtp }) });
     // When the dates of the pages are to come.
     clock.atMs = Date.UTC(2026, 10, 16);
     const root = await service.accounts.create({ name: 'Acme' });
@@ -115,6 +117,8 @@ describe('commands of the pages', () => {
         const parent = await service.accounts.create({ name: 'Lab', parent: root.id });
         const own = await service.createKey({ mode: 'credit', credit: '50' });
         await service.addSecret(own.id);
+        const channel = { kind: 'slack', address: 'https://chat.example/hook' };
+        const receiver = (await service.alerts.addReceiver(team.id, channel)).id;
         const request = `req_${ran}`;
         await ledger.admit(admitRequest(own.id, request, 1_000_000_000n, { keyVersion: 2 }));
         await ledger.settle(settleRequest(own.id, request, 1_000_000_000n));
@@ -125,6 +129,7 @@ describe('commands of the pages', () => {
         const places: Readonly<Record<string, string>> = {
           ...{ ID: id, ROOT: root.id, RESEARCH: team.id, PARENT: parent.id, ACCOUNT_ID: root.id },
           ...{ KEY: own.id, NAME: team.name, REQUEST_ID: request, mg_c_OLDPREF: own.prefix, 'keys.csv': file },
+          RECEIVER: receiver,
         };
         const given = words.map((word) => places[word] ?? word);
         // Revoked by a command before.

@@ -48,7 +48,7 @@ describe('completion', () => {
       return stdout.split('\n').filter((line) => line !== '');
     };
     assert.deepEqual(complete('aler'), ['alerts']);
-    assert.deepEqual(complete('alerts', ''), ['list', 'deliveries', 'test']);
+    assert.deepEqual(complete('alerts', ''), ['list', 'deliveries', 'test', 'receivers']);
     assert.deepEqual(complete('keys', 'create', '--mod'), ['--mode', '--models']);
     assert.deepEqual(complete('keys', 'create', '--mode', ''), ['credit', 'token_budget']);
     assert.deepEqual(complete('keys', 'show', 'key_1', '--'), ['--json']);

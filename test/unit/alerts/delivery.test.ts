@@ -160,7 +160,7 @@ describe('a webhook', () => {
     assert.match(String(deliveries[0]?.error), /localhost leads to (127\.0\.0\.1|::1), which is not a public address/);
     const answers = [['203.0.114.7'], ['8.8.8.8', '10.0.0.1'], ['::ffff:10.0.0.1'], ['fd00::1'], []];
     const outcomes = answers.map((addresses) =>
-      checkedAddress('hook.example', false, async () =>
+      checkedAddress('hook.example', { allowPrivate: false }, async () =>
         addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }) as const),
       ).then(
         ({ address }) => address,
@@ -174,8 +174,8 @@ describe('a webhook', () => {
       'hook.example leads to fd00::1, which is not a public address',
       'hook.example has no address',
     ]);
-    await assert.rejects(checkedAddress('[::1]', false), /not a public address/);
-    await assert.rejects(checkedAddress('169.254.169.254', false), /not a public address/);
+    await assert.rejects(checkedAddress('[::1]', { allowPrivate: false }), /not a public address/);
+    await assert.rejects(checkedAddress('169.254.169.254', { allowPrivate: false }), /not a public address/);
     for (const address of ['0.0.0.0', '100.64.0.1', '192.168.1.1', '172.31.0.1', '224.0.0.1', '255.255.255.255']) {
       assert.equal(isPublic({ address, family: 4 }), false, address);
     }
@@ -213,7 +213,7 @@ describe('a webhook', () => {
     const receiver = await webhookReceiver(t, () => ofAccount);
     let accountsAllowPrivate = false;
     const { alerts, store, clock } = world(t, () => policyOf({ ca: receiver.ca, accountsAllowPrivate }));
-    const ofAccount = String((await alerts.setWebhook('acct_1', receiver.url)).secret);
+    const ofAccount = String((await alerts.receivers.setWebhook('acct_1', receiver.url)).secret);
     const alert = { id: 'alrt_1', type: 'usage.level', atMs: clock.atMs, accountIds: ['acct_1'], data: {} } as const;
     await store.raise(alert, ['account acct_1'], clock.atMs);
     const delivery = async () =>

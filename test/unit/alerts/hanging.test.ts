@@ -57,8 +57,8 @@ describe('[F45] a receiver that hangs', () => {
     );
     const slow = await service.accounts.create({ name: 'slow' });
     const other = await service.accounts.create({ name: 'other' });
-    await alerts.setWebhook(slow.id, hanging.url);
-    secret = String((await alerts.setWebhook(other.id, customer.url)).secret);
+    await alerts.receivers.setWebhook(slow.id, hanging.url);
+    secret = String((await alerts.receivers.setWebhook(other.id, customer.url)).secret);
     for (let i = 0; i < WAITING; i++) await store.raise(alertOf(`slow-${i}`), [`account ${slow.id}`], clock.atMs);
     alerts.start();
     while (hanging.open() === 0) await turn();
@@ -91,7 +91,7 @@ describe('[F45] a receiver that hangs', () => {
     const webhooks = [{ name: 'ops', url: receiver.url, secret: SECRET, types: null }];
     const { alerts, store, clock, service } = world(t, () => policyOf({ webhooks, ca: receiver.ca }));
     const slow = await service.accounts.create({ name: 'slow' });
-    await alerts.setWebhook(slow.id, hanging.url);
+    await alerts.receivers.setWebhook(slow.id, hanging.url);
     for (let i = 0; i < WAITING; i++) await store.raise(alertOf(`slow-${i}`), [`account ${slow.id}`], clock.atMs);
     const { deliveries } = await alerts.test();
     assert.deepEqual(
@@ -110,7 +110,7 @@ describe('[F45] a receiver that hangs', () => {
     for (let i = 0; i < 5; i++) teams.push(await service.accounts.create({ name: `team ${i}`, parent: root.id }));
     const all = [root, ...teams, alone];
     for (const { id } of all) {
-      await alerts.setWebhook(id, hanging.url);
+      await alerts.receivers.setWebhook(id, hanging.url);
       await store.raise(alertOf(`to-${id}`), [`account ${id}`], clock.atMs);
     }
     const delivering = alerts.deliver();

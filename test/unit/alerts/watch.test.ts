@@ -3,29 +3,23 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { alertId, levelReached } from '../../../src/alerts/alert.ts';
+import { alertId } from '../../../src/alerts/alert.ts';
 import { Alerts } from '../../../src/alerts/alerts.ts';
 import { ChangeWatch } from '../../../src/alerts/change-watch.ts';
 import { ExpiryWatch } from '../../../src/alerts/expiry-watch.ts';
+import { type Levels, levelReached } from '../../../src/alerts/levels.ts';
 import type { WatchedProvider } from '../../../src/alerts/provider-watch.ts';
 import { SqlAlertStore } from '../../../src/alerts/sql-store.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
-import type { AlertPolicy } from '../../../src/core/policy.ts';
 import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
 import type { AuditTrailEntry, AuditTrailQuery } from '../../../src/operators/port.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
 import { admitRequest, newAccount, newKey, settleRequest, usageRecord } from '../../contract/fixtures.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
+import { alertPolicy } from '../../support/alert-policy.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const POLICY: AlertPolicy = {
-  webhooks: [],
-  command: null,
-  commandPath: '',
-  allowPrivate: false,
-  accountsAllowPrivate: false,
-  ca: null,
-};
+const POLICY = alertPolicy();
 const CREDIT = 1_000_000_000n;
 
 function world(t: TestContext) {
@@ -77,13 +71,37 @@ function world(t: TestContext) {
 }
 
 describe('levels', () => {
+  const at = (used: bigint, amount: bigint, levels: Partial<Levels> = {}, unit: 'credit' | 'tokens' = 'tokens') =>
+    levelReached({ used, amount, unit }, { ...POLICY, ...levels });
+
   test('are reached exactly, and the highest counts', () => {
     assert.deepEqual(
-      [49n, 50n, 79n, 80n, 94n, 95n, 99n, 100n, 150n].map((used) => levelReached(used, 100n)),
-      [null, 50, 50, 80, 80, 95, 95, 100, 100],
+      [49n, 50n, 79n, 80n, 94n, 95n, 99n, 100n, 150n].map((used) => at(used, 100n)),
+      [null, ...[50, 50, 80, 80, 95, 95, 100, 100].map((level) => ({ level }))],
     );
-    assert.equal(levelReached(5n, 0n), null);
-    assert.equal(levelReached(2n ** 62n, 2n ** 62n), 100);
+    assert.equal(at(5n, 0n), null);
+    assert.deepEqual(at(2n ** 62n, 2n ** 62n), { level: 100 });
+  });
+
+  test('are those that the operator names, in any order, as percents and as what is left', () => {
+    const levels = { levels: [90, 10], creditsLeft: [0.5, 3], tokensLeft: [7] };
+    const credits = (used: string) => at(BigInt(Math.round(Number(used) * 1e9)), 10n * CREDIT, levels, 'credit');
+    assert.deepEqual(['0.9', '1', '6.9', '7', '8.9', '9', '9.4', '9.5', '10'].map(credits), [
+      null,
+      { level: 10 },
+      { level: 10 },
+      { left: 3 },
+      { left: 3 },
+      { level: 90 },
+      { level: 90 },
+      { left: 0.5 },
+      { left: 0.5 },
+    ]);
+    assert.deepEqual([at(92n, 100n, levels), at(93n, 100n, levels)], [{ level: 90 }, { left: 7 }]);
+    assert.deepEqual(at(100n, 100n, { levels: [] }), null);
+    // Who never had more than that is not told at once.
+    assert.equal(at(0n, 7n, { levels: [], tokensLeft: [7, 8] }), null);
+    assert.equal(at(6n, 7n, { levels: [], tokensLeft: [7, 8] }), null);
   });
 
   test('have one id for one event', () => {

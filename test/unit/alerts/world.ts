@@ -8,6 +8,7 @@ import type { AlertPolicy } from '../../../src/core/policy.ts';
 import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
+import { alertPolicy } from '../../support/alert-policy.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 /** More than any machine needs for an answer of its own. */
@@ -16,15 +17,7 @@ export const SECRET = `whsec_${Buffer.from('a secret of thirty-two characters').
 
 export function policyOf(change: Partial<AlertPolicy>): AlertPolicy {
   const { PATH: commandPath = '/usr/bin:/bin' } = process.env;
-  return {
-    webhooks: [],
-    command: null,
-    commandPath,
-    allowPrivate: true,
-    accountsAllowPrivate: false,
-    ca: null,
-    ...change,
-  };
+  return alertPolicy({ commandPath, allowPrivate: true, ...change });
 }
 
 export interface World {

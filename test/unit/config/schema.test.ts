@@ -40,10 +40,11 @@ function collectKeys(schema: unknown, keys: Set<string>): void {
 
 test('what the pages print of a config file is one', async () => {
   const known = Object.keys(FileSchema.properties);
-  const env = new Proxy(
-    {},
-    { get: (_, name) => (String(name).endsWith('_FILE') ? undefined : 'long-enough-for-any-secret') },
-  );
+  const variable = (name: string): string | undefined => {
+    if (name.endsWith('_FILE')) return undefined;
+    return `${name.endsWith('_URL') ? 'https://example.com/' : ''}long-enough-for-any-secret`;
+  };
+  const env = new Proxy({}, { get: (_, name) => variable(String(name)) });
   let checked = 0;
   for (const page of PAGES) {
     const text = readFileSync(new URL(page, root), 'utf8');

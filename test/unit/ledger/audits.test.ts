@@ -12,16 +12,10 @@ import type { AuditReport } from '../../../src/ledger/port.ts';
 import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
 import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
+import { alertPolicy } from '../../support/alert-policy.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const NOBODY: AlertPolicy = {
-  webhooks: [],
-  command: null,
-  commandPath: '',
-  allowPrivate: false,
-  accountsAllowPrivate: false,
-  ca: null,
-};
+const NOBODY = alertPolicy();
 
 interface Gateway {
   readonly alerts: Alerts;

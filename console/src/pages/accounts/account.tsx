@@ -24,7 +24,7 @@ import { CloseAccount, EraseAccount, SuspendAccount } from './account-dialogs.ts
 import { CreateAccount, EditAccount, MoveAccount } from './account-form.tsx';
 import { AccountStatus, capText } from './account-format.tsx';
 import { AccountLink } from './account-link.tsx';
-import { Webhook } from './webhook.tsx';
+import { AccountReceivers } from './receivers.tsx';
 
 const BACK = { href: '/accounts', label: 'Accounts' };
 type Dialog = 'edit' | 'move' | 'credit' | 'correct' | 'create' | 'suspend' | 'close' | 'erase' | null;
@@ -107,7 +107,7 @@ export function AccountPage({ id }: { id: string }) {
         </Section>
       )}
       {account.promotional !== undefined && <Promotions of="accounts" id={id} />}
-      <Webhook account={id} mayWrite={mayWrite && account.status !== 'closed'} />
+      <AccountReceivers account={id} mayWrite={mayWrite && account.status !== 'closed'} />
       <Statement of="accounts" id={id} />
       <History of="accounts" id={id} />
       {dialog === 'edit' && <EditAccount of={account} close={close} />}

@@ -1,0 +1,3 @@
+import { runTogether } from '../support/together.ts';
+
+runTogether('test/gateway/admin/backup.test.ts');
