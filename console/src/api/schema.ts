@@ -3554,13 +3554,6 @@ export interface components {
       refunded: number;
       request_id: string;
     };
-    /** RemovedReceiver */
-    RemovedReceiver: {
-      account: string;
-      id: string;
-      /** @enum {boolean} */
-      removed: true;
-    };
     /**
      * RemovedDefinition
      * @description `now`: who defines the name instead, where somebody does.
@@ -3570,6 +3563,13 @@ export interface components {
       kind: 'provider' | 'model';
       name: string;
       now: string | null;
+      /** @enum {boolean} */
+      removed: true;
+    };
+    /** RemovedReceiver */
+    RemovedReceiver: {
+      account: string;
+      id: string;
       /** @enum {boolean} */
       removed: true;
     };
