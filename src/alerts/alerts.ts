@@ -1,8 +1,8 @@
 /** Alerts of one gateway: what is noticed here is stored once, and delivered by whichever gateway is first. */
 import { randomUUID } from 'node:crypto';
+import type { AlertPolicy } from '../core/alert-policy.ts';
 import type { AlertType } from '../core/alert-types.ts';
 import type { Log } from '../core/log.ts';
-import type { AlertPolicy } from '../core/policy.ts';
 import { DAY_MS, HOUR_MS } from '../core/time.ts';
 import type { AuditReport } from '../ledger/port.ts';
 import { unseal } from '../operators/secrets.ts';

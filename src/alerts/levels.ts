@@ -1,6 +1,7 @@
 /** At which points of a balance, cap or budget somebody is told. Pure. */
+
+import type { AlertPolicy } from '../core/alert-policy.ts';
 import { NANOS_PER_CREDIT } from '../core/money.ts';
-import type { AlertPolicy } from '../core/policy.ts';
 import type { Share } from './shares.ts';
 
 export type Levels = Pick<AlertPolicy, 'levels' | 'creditsLeft' | 'tokensLeft'>;

@@ -8,7 +8,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import type { SMTPPoolOptions } from 'nodemailer';
-import type { SmtpPolicy } from '../core/policy.ts';
+import type { SmtpPolicy } from '../core/alert-policy.ts';
 import { checkedAddress } from './address.ts';
 import { alertContent } from './alert.ts';
 import { alertDetails, alertLine } from './alert-text.ts';

@@ -1,8 +1,8 @@
 /** Posts to a receiver, at an address that was judged, within a time limit and without following it anywhere else. */
-import { request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import type { Address } from '../core/public-address.ts';
+import { request as plainRequest } from '../lib/node-http.ts';
 import { checkedAddress, type Resolve } from './address.ts';
 
 /** How a receiver is reached. */

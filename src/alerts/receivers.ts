@@ -1,6 +1,6 @@
 /** Who is told: the receivers of the config file, and those that accounts have of their own. */
 import { randomBytes } from 'node:crypto';
-import type { AlertPolicy } from '../core/policy.ts';
+import type { AlertPolicy } from '../core/alert-policy.ts';
 import { seal, unseal } from '../operators/secrets.ts';
 import type { AccountReceiver, ReceiverKind, TargetResult } from './port.ts';
 import { sealedFor } from './sender.ts';

@@ -1,5 +1,5 @@
 /** How each kind of receiver gets what is delivered to it. */
-import type { AlertPolicy } from '../core/policy.ts';
+import type { AlertPolicy } from '../core/alert-policy.ts';
 import type { Resolve } from './address.ts';
 import { runCommand } from './command.ts';
 import { Mailer, mailOf } from './mailer.ts';

@@ -1,5 +1,5 @@
 /** Who gets an alert, as deliveries name it: `webhook NAME`, `slack NAME`, `email NAME`, `command`, `account ID`, `account ID RECEIVER`. */
-import type { AlertPolicy } from '../core/policy.ts';
+import type { AlertPolicy } from '../core/alert-policy.ts';
 import type { Alert } from './alert.ts';
 
 export const COMMAND_TARGET = 'command';

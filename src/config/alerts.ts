@@ -1,15 +1,15 @@
 /** The part of the config file about alerts. */
 
 import type { Static } from 'typebox';
-import { ALERT_TYPES } from '../core/alert-types.ts';
-import { EMAIL_ADDRESS } from '../core/email-address.ts';
 import {
   ALERT_SETTINGS,
   type AlertPolicy,
   type ConfiguredReceiver,
   SMTP_TLS,
   type SmtpPolicy,
-} from '../core/policy.ts';
+} from '../core/alert-policy.ts';
+import { ALERT_TYPES } from '../core/alert-types.ts';
+import { EMAIL_ADDRESS } from '../core/email-address.ts';
 import { Type } from '../lib/schema-builder.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { closed, text } from '../lib/setting-rows.ts';

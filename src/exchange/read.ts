@@ -1,18 +1,20 @@
 /** Body bytes → a valid request, or the refusal that the body has earned, as a value. */
 import { GatewayError } from '../core/conditions.ts';
-import { type Format, onlyCounts } from '../core/endpoints.ts';
+import { type Endpoint, type Format, onlyCounts } from '../core/endpoints.ts';
 import type { Model } from '../core/model.ts';
 import type { Limits } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RequestRecord } from '../core/request-record.ts';
+import type { Json } from '../lib/json.ts';
 import { NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
+import { refuse } from '../wire/errors.ts';
 import type { FormatContext, WireFormat } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { omitNulls } from '../wire/json/omit-nulls.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
 import { validateCountRequest } from '../wire/messages/validate-request.ts';
-import { compactionOf, summaryRequest } from '../wire/responses/compaction.ts';
+import { type Compaction, compactionOf, isTriggered, summaryRequest } from '../wire/responses/compaction.ts';
 import { runRequest, withoutBackground } from './background.ts';
 import type { Expander } from './expand-request.ts';
 import { withDefaults } from './model-defaults.ts';
@@ -20,13 +22,15 @@ import type { GenerationRequest, ReadRequest, ValidRequest } from './request.ts'
 
 /**
  * `expander` puts what a responses request refers to into its place; without it, references are refused. `models`: those with
- * default parameters, null where there are none.
+ * default parameters, null where there are none. `compactsItself`: whether the providers of a model make the compactions that a
+ * response is asked for.
  */
 export async function readRequest(
   request: GenerationRequest,
   { bodyBytes, jsonValues }: Pick<Limits, 'bodyBytes' | 'jsonValues'>,
   expander?: Expander,
   models: ReadonlyMap<string, Model> | null = null,
+  compactsItself: (model: Json | undefined) => boolean = () => true,
 ): Promise<ReadRequest> {
   const received = await request.readBody(bodyBytes);
   if (received instanceof GatewayError) return received;
@@ -38,7 +42,8 @@ export async function readRequest(
     const context = { betas: header !== null };
     const parsed = omitNulls(parseBody(received, jsonValues), format.optionalFields);
     if (onlyCounts(endpoint)) return await readCounted(parsed, format, context, expander);
-    if (endpoint === 'compact') return await readCompaction(parsed, format, context, { expander, models });
+    const answer = compactionAnswer(parsed, endpoint, compactsItself);
+    if (answer !== null) return await readCompaction(parsed, format, context, { expander, models, answer });
     const asked = models === null ? parsed : withDefaults(parsed, name, models);
     const run = name === 'responses' && expander !== undefined ? runRequest(asked.body, expander.stores) : null;
     const said = run === null ? asked : withoutBackground(asked);
@@ -79,12 +84,35 @@ async function readCounted(
   return { ...whole, info: { ...info, needs, stream: false, outputLimit: null }, costFields: NO_COST_FIELDS };
 }
 
+/** What a compaction that the gateway makes is answered as; null where none is asked for. */
+function compactionAnswer(
+  { body }: ParsedBody,
+  endpoint: Endpoint['name'],
+  compactsItself: (model: Json | undefined) => boolean,
+): Compaction['answer'] | null {
+  if (endpoint === 'compact') return 'compaction';
+  if (endpoint !== 'responses' || !isTriggered(body) || compactsItself(body.model)) return null;
+  if (body.background === true) {
+    refuse(
+      'background',
+      'background cannot be true where the input ends with compaction_trigger: its client waits for it.',
+    );
+  }
+  return body.stream === true ? 'stream' : 'response';
+}
+
+interface CompactionContext {
+  readonly expander: Expander | undefined;
+  readonly models: ReadonlyMap<string, Model> | null;
+  readonly answer: Compaction['answer'];
+}
+
 /** The request for a summary of the conversation, made with the model that the client names. */
 async function readCompaction(
   parsed: ParsedBody,
   format: WireFormat,
   context: FormatContext,
-  { expander, models }: { readonly expander: Expander | undefined; readonly models: ReadonlyMap<string, Model> | null },
+  { expander, models, answer }: CompactionContext,
 ): Promise<ValidRequest> {
   const said = withInput(parsed);
   format.validateRequest(said.body, said.bytes, { ...context, references: true });
@@ -99,7 +127,7 @@ async function readCompaction(
     received: parsed.received,
     info,
     costFields,
-    compaction: compactionOf(whole.body, expander.seal),
+    compaction: compactionOf(whole.body, { answer, asked: said.body, seal: expander.seal }),
   };
 }
 
@@ -109,6 +137,14 @@ function withInput(parsed: ParsedBody): ParsedBody {
   if ((input !== undefined && input !== null) || previous === undefined) return parsed;
   const bytes = change(parsed.bytes, [{ path: ['input'], json: '[]' }], parsed.layout);
   return { ...parseBody(bytes), received: parsed.received };
+}
+
+/** Who has the newer operations of the responses format, as OpenAI: a count of the input is one of them, too. */
+export function compactsItself({ models, providers }: Catalog, model: Json | undefined): boolean {
+  const targets = (typeof model === 'string' ? models.get(model)?.targets : undefined) ?? [];
+  return targets.every(
+    ({ format, provider }) => format === 'responses' && providers.get(provider)?.countsTokens === true,
+  );
 }
 
 export function noteRead(record: RequestRecord, catalog: Catalog, read: ReadRequest): void {

@@ -25,7 +25,7 @@ import { expander } from './expand-request.ts';
 import type { Gateway } from './gateway.ts';
 import { makePlan } from './make-plan.ts';
 import type { Plan } from './plan.ts';
-import { noteRead, readRequest } from './read.ts';
+import { compactsItself, noteRead, readRequest } from './read.ts';
 import type { GenerationRequest } from './request.ts';
 import type { ResponseSink } from './response-sink.ts';
 
@@ -38,7 +38,9 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
   const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
   const caller = await authenticate(gateway, request);
   const expand = expander(gateway, caller.key.id, config.policy, request.memory);
-  const read = await readRequest(request, config.policy.limits, expand, config.catalog.withDefaults);
+  const { catalog } = config;
+  const compacts = compactsItself.bind(null, catalog);
+  const read = await readRequest(request, config.policy.limits, expand, catalog.withDefaults, compacts);
   noteRead(request.record, config.catalog, read);
   const plan = (key: KeyRecord, exact: ExactCount | null): Plan | GatewayError =>
     makePlan(config, key, request.endpoint, read, exact);
@@ -93,14 +95,16 @@ async function settleComplete(exchange: Exchange, end: Complete): Promise<void> 
   exchange.recorder?.add(terminal);
   // The end of a run is stored together with its charge.
   await exchange.run?.complete(terminal);
+  const isLate = exchange.plan.request.compaction?.answer === 'stream';
+  const contentType = isLate ? 'text/event-stream' : end.contentType;
   try {
-    exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType, kept));
+    exchange.checkCharged(await exchange.settle(end.meter, 'complete', contentType, kept));
   } catch (error) {
     return fail(exchange, error, end.position);
   }
-  if (!exchange.info.stream) response.send(200, end.contentType, terminal);
+  if (!exchange.info.stream && !isLate) response.send(200, contentType, terminal);
   else {
-    if (!response.headersSent) response.writeHead(end.contentType);
+    if (!response.headersSent) response.writeHead(contentType);
     response.end(terminal);
   }
 }

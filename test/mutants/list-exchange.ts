@@ -146,8 +146,8 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/run.ts',
-        "exchange.checkCharged(await exchange.settle(end.meter, 'complete', end.contentType, kept));",
-        "void exchange.settle(end.meter, 'complete', end.contentType, kept).catch(() => {});",
+        "exchange.checkCharged(await exchange.settle(end.meter, 'complete', contentType, kept));",
+        "void exchange.settle(end.meter, 'complete', contentType, kept).catch(() => {});",
       ],
     ],
     tests: [[STORE_FAILURES, 'the stream goes on, only its end waits for the charge']],
@@ -158,11 +158,11 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
       [
         'exchange/run.ts',
         '  try {\n    exchange.checkCharged(',
-        '  if (!exchange.info.stream) response.send(200, end.contentType, terminal);\n  try {\n    exchange.checkCharged(',
+        '  if (!exchange.info.stream && !isLate) response.send(200, contentType, terminal);\n  try {\n    exchange.checkCharged(',
       ],
       [
         'exchange/run.ts',
-        'if (!exchange.info.stream) response.send(200, end.contentType, terminal);\n  else {',
+        'if (!exchange.info.stream && !isLate) response.send(200, contentType, terminal);\n  else {',
         'if (exchange.info.stream) {',
       ],
     ],

@@ -1,5 +1,5 @@
 /** Alerts that nobody is told of, unless a test says who is. */
-import { ALERT_SETTINGS, type AlertPolicy } from '../../src/core/policy.ts';
+import { ALERT_SETTINGS, type AlertPolicy } from '../../src/core/alert-policy.ts';
 
 export function alertPolicy(change: Partial<AlertPolicy> = {}): AlertPolicy {
   return {

@@ -17,6 +17,7 @@ import { refuse, UnfitAnswer } from '../errors.ts';
 import { change } from '../json/edit.ts';
 import { type ParsedBody, parseBody } from '../json/parse-request.ts';
 import type { Lane } from '../lane.ts';
+import { eventFrame } from '../translate/answer-writing.ts';
 import { inputItems, listedItem } from './stored-items.ts';
 
 /** How sealed summaries begin, so that they are told from what providers encrypt. */
@@ -29,6 +30,10 @@ const OPENED_MAX = 64;
 export interface Compaction {
   /** The user's messages, which stay as they are. */
   readonly kept: readonly JsonObject[];
+  /** What is answered: the object of `/v1/responses/compact`, or a response whose output is the compaction. */
+  readonly answer: 'compaction' | 'response' | 'stream';
+  /** The client's own request, which a response repeats. */
+  readonly asked: JsonObject;
   seal(summary: string): string;
 }
 
@@ -50,9 +55,19 @@ export function summaryRequest(body: JsonObject): JsonObject {
   return compact({ ...kept, instructions: INSTRUCTIONS, input, store: false }) as JsonObject;
 }
 
-export function compactionOf(body: JsonObject, seal: Compaction['seal']): Compaction {
+/** `body`: with everything in place that `asked` refers to. */
+export function compactionOf(
+  body: JsonObject,
+  { answer, asked, seal }: Pick<Compaction, 'answer' | 'asked' | 'seal'>,
+): Compaction {
   const users = inputItems(body.input).filter((item): item is JsonObject => isObject(item) && item.role === 'user');
-  return { kept: users.map((item) => listedItem(item, newId('msg'))), seal };
+  return { kept: users.map((item) => listedItem(item, newId('msg'))), answer, asked, seal };
+}
+
+/** Whether a request for a response asks for a compaction instead: Codex does, where it takes its provider for OpenAI. */
+export function isTriggered({ input }: JsonObject): boolean {
+  const last = Array.isArray(input) ? input.at(-1) : undefined;
+  return isObject(last) && last.type === 'compaction_trigger';
 }
 
 /** An item as a paragraph of the conversation. Reasoning, and what providers have encrypted, cannot be told. */
@@ -71,6 +86,7 @@ function lineOf(item: Json): string[] {
       return [`result of the call: ${textOf(item.output)}`];
     case 'reasoning':
     case 'compaction':
+    case 'compaction_trigger':
       return [];
     default:
       return [`(${type})`];
@@ -84,7 +100,7 @@ function textOf(content: Json | undefined): string {
 }
 
 /** The lane of a request for a summary, whose answer is a compaction. */
-export function compactingLane(lane: Lane, { kept, seal }: Compaction): Lane {
+export function compactingLane(lane: Lane, { kept, answer: form, asked, seal }: Compaction): Lane {
   return {
     ...lane,
     whole(answer) {
@@ -96,6 +112,12 @@ export function compactingLane(lane: Lane, { kept, seal }: Compaction): Lane {
         throw new UnfitAnswer('The model has written no summary of the conversation.', { ...meter, sample });
       }
       const item = { id: newId('cmp'), type: 'compaction', encrypted_content: SEALED + seal(summary) };
+      if (form !== 'compaction') {
+        const { instructions = null, previous_response_id = null } = asked;
+        const whole = { ...response, instructions, previous_response_id, output: [item] };
+        const body = form === 'stream' ? framesOf(whole, item) : JSON.stringify(whole);
+        return { ...made, body: Buffer.from(body) };
+      }
       const body = {
         id: response.id ?? newId('resp'),
         object: 'response.compaction',
@@ -106,6 +128,19 @@ export function compactingLane(lane: Lane, { kept, seal }: Compaction): Lane {
       return { ...made, body: Buffer.from(JSON.stringify(body)) };
     },
   };
+}
+
+/** A stream that was not one until its end. */
+function framesOf(response: JsonObject, item: JsonObject): string {
+  const begun = { ...response, status: 'in_progress', completed_at: null, output: [], usage: null };
+  const events: readonly (readonly [string, object])[] = [
+    ['response.created', { response: begun }],
+    ['response.in_progress', { response: begun }],
+    ['response.output_item.added', { output_index: 0, item }],
+    ['response.output_item.done', { output_index: 0, item }],
+    ['response.completed', { response: { ...response, status: 'completed' } }],
+  ];
+  return events.map(([type, event], at) => eventFrame(type, { type, sequence_number: at, ...event })).join('');
 }
 
 function summaryIn(response: JsonObject): string {

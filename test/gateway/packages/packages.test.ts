@@ -113,9 +113,10 @@ test('[R81] what a package cannot be told is named to a client of the responses 
   const answer = await ask([{ role: 'user', content: 'x' }, compaction, { role: 'user', content: 'hello' }]);
   assert.equal(answer.status, 200, await answer.text());
   assert.equal(answer.headers.get('x-gateway-warnings'), 'left_out;param=input[1]');
-  const refused = await ask([{ role: 'user', content: 'hello' }, { type: 'compaction_trigger' }]);
+  const file = { role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] };
+  const refused = await ask([{ role: 'user', content: 'hello' }, file]);
   const { error } = (await refused.json()) as { error: { param: string } };
-  assert.deepEqual([refused.status, error.param], [400, 'input[1]']);
+  assert.deepEqual([refused.status, error.param], [400, 'input[1].content[0].file_id']);
   assert.equal((await credits(key)).requests, 1);
 });
 

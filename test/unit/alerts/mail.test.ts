@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Alert } from '../../../src/alerts/alert.ts';
 import { RETRY_AFTER_MS } from '../../../src/alerts/deliverer.ts';
 import { CONNECTIONS_MAX, mailOf } from '../../../src/alerts/mailer.ts';
-import type { AlertPolicy, SmtpPolicy } from '../../../src/core/policy.ts';
+import type { AlertPolicy, SmtpPolicy } from '../../../src/core/alert-policy.ts';
 import { certificateOf } from '../../support/certificate.ts';
 import { type MailServer, mailServer } from '../../support/mail-server.ts';
 import { slackReceiver } from '../../support/slack-receiver.ts';

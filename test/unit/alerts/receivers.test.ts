@@ -1,7 +1,7 @@
 /** Who is told: the receivers of the config file, and those of accounts, as operators and account holders manage them. */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import type { AlertPolicy } from '../../../src/core/policy.ts';
+import type { AlertPolicy } from '../../../src/core/alert-policy.ts';
 import type { Actor } from '../../../src/operators/port.ts';
 import { type AdminFixture, adminFixture } from '../../support/admin-fixture.ts';
 import { certificateOfLocalhost } from '../../support/certificate.ts';
