@@ -33,7 +33,9 @@ export interface RunScene extends AsyncDisposable {
 let server: ReturnType<typeof startPostgres> | null = null;
 
 export async function stopPostgres(): Promise<void> {
-  await (await server)?.stop();
+  const started = server;
+  server = null;
+  await (await started)?.stop();
 }
 
 export async function runScene(options: SceneOptions = {}): Promise<RunScene> {

@@ -237,6 +237,9 @@ models:
       headerCount: 200,
       connections: null,
       connectionsPerAddress: null,
+      websockets: 1_000,
+      websocketsPerKey: 64,
+      websocketMemoryBytes: 256 * 1024 * 1024,
     });
     assert.deepEqual(plain.streams, {
       totalMs: 300_000,

@@ -50,6 +50,7 @@ function scene(): Scene {
     clock: { nowMs: () => 0 },
     inFlight: { requestStarted: () => {}, requestEnded: () => {} },
     routing: { speeds: {} },
+    lease: { held: () => true },
     catalog: () => ({}),
     policy: () => ({ limits: { bodyBytes: 1_000, bodyTimeoutMs: 1_000 } }),
     keys: { knownDigest: () => 'digest', cached: () => undefined, fetch: () => key.promise },
