@@ -1,3 +1,3 @@
 import { runTogether } from '../support/together.ts';
 
-runTogether('test/unit/**/!(http2-abuse).test.ts');
+runTogether('test/unit/!(alerts|ledger|storage|transport)/**/*.test.ts', 'test/unit/*.test.ts');
