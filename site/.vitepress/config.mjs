@@ -58,6 +58,7 @@ export default defineConfig({
           { ...page('Clients', 'connect/clients'), collapsed: true, items: clientPages() },
           page('Compatibility', 'connect/compatibility'),
           page('Errors', 'connect/errors'),
+          page('WebSocket', 'connect/websocket'),
           page('Translation', 'connect/translation'),
           page('Names of the SDKs', 'connect/sdk-names'),
           page('Models', 'connect/models'),
