@@ -1,16 +1,8 @@
 /** Which addresses a receiver may have. A name is resolved once, judged, and the connection goes where it was judged. */
 import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
-import { type Address, isPublic } from '../core/public-address.ts';
+import { type Address, isPublic, literalAddress, withoutBrackets } from '../core/public-address.ts';
 
 export type Resolve = (host: string) => Promise<readonly Address[]>;
-
-/** Null where it is a name. */
-export function literalAddress(host: string): Address | null {
-  const address = withoutBrackets(host);
-  const family = isIP(address);
-  return family === 0 ? null : { address, family: family === 4 ? 4 : 6 };
-}
 
 /**
  * The address to connect to. Throws where one of those that the name has must not be called: the next answer could be that
@@ -35,11 +27,6 @@ export async function checkedAddress(
   const open = inTheClear ? all.find(isPublic) : undefined;
   if (open === undefined) return first;
   throw new Error(`${bare} leads to ${open.address}, which is a public address: it is not called without TLS`);
-}
-
-/** As a URL has an IPv6 address. */
-function withoutBrackets(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1');
 }
 
 async function resolveHost(host: string): Promise<readonly Address[]> {

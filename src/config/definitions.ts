@@ -3,12 +3,11 @@
  * goes through the same checks; the file wins, and what cannot be used is left out and says why, so that it never keeps a
  * gateway from starting.
  */
-import { isIP } from 'node:net';
 import type { DefinitionState, StoredDefinition } from '../core/definition.ts';
 import type { Model, ModelPrices, Source } from '../core/model.ts';
 import type { ProvidersByApi } from '../core/policy.ts';
 import type { Network, Provider } from '../core/provider.ts';
-import { isPublic } from '../core/public-address.ts';
+import { isPublic, literalAddress } from '../core/public-address.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { baseUrlOf, kindOf } from './assemble.ts';
 import { buildCatalog, type CatalogEntries, type CatalogOptions } from './catalog.ts';
@@ -165,10 +164,9 @@ export const NOT_PUBLIC =
 
 /** By the address alone; what a name leads to is judged when a connection is made. */
 function leadsInside({ hostname }: URL): boolean {
-  const bare = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
-  const family = isIP(bare);
-  if (family === 0) return /(^|\.)localhost$/i.test(bare);
-  return !isPublic({ address: bare, family: family === 4 ? 4 : 6 });
+  const bare = hostname.replace(/\.$/, '');
+  const literal = literalAddress(bare);
+  return literal === null ? /(^|\.)localhost$/i.test(bare) : !isPublic(literal);
 }
 
 /** One that is refused may be what another one needs: what is left is built again until nothing is wrong with it. */

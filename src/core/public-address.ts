@@ -1,5 +1,5 @@
 /** Which addresses belong to hosts on the internet, and which to this machine or to private networks. */
-import { BlockList } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 
 /** This machine, private networks, and everything that is not a host on the internet (RFC 6890 and the registries behind it). */
 const SPECIAL_V4 = [
@@ -25,8 +25,21 @@ export interface Address {
   readonly family: 4 | 6;
 }
 
-export function isPublic({ address, family }: Address): boolean {
-  if (family === 4) return !specialV4.check(address, 'ipv4');
+/** As a URL has an IPv6 address. */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Null where it is a name. */
+export function literalAddress(host: string): Address | null {
+  const address = withoutBrackets(host);
+  const family = isIP(address);
+  return family === 0 ? null : { address, family: family === 4 ? 4 : 6 };
+}
+
+/** Of an address as a look-up finds it. */
+export function isPublic({ address, family }: { readonly address: string; readonly family: number }): boolean {
+  if (family !== 6) return !specialV4.check(address, 'ipv4');
   return globalV6.check(address, 'ipv6') && !specialV6.check(address, 'ipv6');
 }
 

@@ -9,7 +9,7 @@ import { credentialNumber, forwardedHeaders } from '../exchange/attempt-setup.ts
 import { authenticate } from '../exchange/authenticate.ts';
 import { expander } from '../exchange/expand-request.ts';
 import { noteFailedAttempt } from '../exchange/failed-attempt.ts';
-import type { Gateway } from '../exchange/gateway.ts';
+import { configInForce, type Gateway } from '../exchange/gateway.ts';
 import { makePlan } from '../exchange/make-plan.ts';
 import type { Plan } from '../exchange/plan.ts';
 import { noteRead, readRequest } from '../exchange/read.ts';
@@ -38,8 +38,7 @@ export async function countTokens(
   gateway: Gateway,
   request: GenerationRequest,
 ): Promise<{ readonly body: { readonly input_tokens: number } }> {
-  if (!gateway.lease.held()) await gateway.lease.renew();
-  const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
+  const config = await configInForce(gateway);
   const caller = await authenticate(gateway, request);
   const read = await readRequest(request, config.policy.limits, expander(gateway, caller.key.id, config.policy));
   noteRead(request.record, config.catalog, read);

@@ -3,8 +3,9 @@ import { GatewayError } from '../core/conditions.ts';
 import { NO_TOKENS } from '../core/usage.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticate } from '../exchange/authenticate.ts';
+import { responseIdOf } from '../exchange/background.ts';
 import { expander } from '../exchange/expand-request.ts';
-import type { Gateway } from '../exchange/gateway.ts';
+import { configInForce, type Gateway } from '../exchange/gateway.ts';
 import { makePlan } from '../exchange/make-plan.ts';
 import { noteRead, readRequest } from '../exchange/read.ts';
 import type { GenerationRequest } from '../exchange/request.ts';
@@ -19,7 +20,7 @@ export async function prepareResponse(
   request: GenerationRequest,
   response: ResponseSink,
 ): Promise<void> {
-  const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
+  const config = await configInForce(gateway);
   const caller = await authenticate(gateway, request);
   const expand = expander(gateway, caller.key.id, config.policy, request.memory);
   const read = await readRequest(request, config.policy.limits, expand, config.catalog.withDefaults);
@@ -29,7 +30,7 @@ export async function prepareResponse(
   if (plan instanceof GatewayError) throw plan;
   const { body, state } = plan.request;
   if (state === undefined) throw new TypeError('a response can only be prepared in the responses format');
-  const id = `resp_${request.requestId.slice('req_'.length)}`;
+  const id = responseIdOf(request.requestId);
   remember(state, id);
   const frames = preparedFrames({
     id,

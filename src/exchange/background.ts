@@ -32,11 +32,16 @@ export function withoutBackground(parsed: ParsedBody): ParsedBody {
   return { ...parseBody(change(parsed.bytes, changes, parsed.layout)), received: parsed.received };
 }
 
+/** Of a response that there is before any provider has answered. */
+export function responseIdOf(requestId: string): string {
+  return `resp_${requestId.slice(requestId.indexOf('_') + 1)}`;
+}
+
 /** The run of a request begins with its hold, and is named after it. */
 export function newRun(requestId: string, plan: Plan, { responses, runs }: Policy): NewRun {
   const { body, state } = plan.request;
   const nowS = Math.floor(Date.now() / 1_000);
-  const id = `resp_${requestId.slice(requestId.indexOf('_') + 1)}`;
+  const id = responseIdOf(requestId);
   const response = completeResponse(
     { id, background: true, status: 'in_progress', model: plan.model.id },
     { request: echoedRequest(body, state?.answer), outputLimit: plan.outputLimit, nowS: () => nowS },

@@ -24,7 +24,7 @@ export interface CatalogLease {
 
 export interface Gateway {
   readonly ledger: Ledger;
-  /** Asked before the catalog is read. */
+  /** Asked before the catalog is read: see `configInForce`. */
   readonly lease: CatalogLease;
   readonly clock: Clock;
   readonly upstream: Upstream;
@@ -42,6 +42,12 @@ export interface Gateway {
   policy(): Policy;
   /** The address at which clients reach the gateway, as the operator set it; null where it is not set. */
   readonly publicUrl: string | null;
+}
+
+/** What an exchange goes by from its beginning to its end. */
+export async function configInForce(gateway: Gateway) {
+  if (!gateway.lease.held()) await gateway.lease.renew();
+  return { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
 }
 
 /** The ledger only rejects when its store failed: nothing may start then. */

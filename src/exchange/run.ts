@@ -22,7 +22,7 @@ import { answerRepeated, beginRun, stoppedRun } from './begin-run.ts';
 import { refusedContext } from './context-exceeded.ts';
 import { Exchange } from './exchange.ts';
 import { expander } from './expand-request.ts';
-import type { Gateway } from './gateway.ts';
+import { configInForce, type Gateway } from './gateway.ts';
 import { makePlan } from './make-plan.ts';
 import type { Plan } from './plan.ts';
 import { compactsItself, noteRead, readRequest } from './read.ts';
@@ -34,8 +34,7 @@ type Complete = AttemptEnd & { readonly kind: 'complete' };
 const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
-  if (!gateway.lease.held()) await gateway.lease.renew();
-  const config = { catalog: gateway.catalog(), policy: gateway.policy(), speeds: gateway.routing.speeds };
+  const config = await configInForce(gateway);
   const caller = await authenticate(gateway, request);
   const expand = expander(gateway, caller.key.id, config.policy, request.memory);
   const { catalog } = config;

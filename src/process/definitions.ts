@@ -18,7 +18,7 @@ import { type LoadOptions, loadConfig } from '../config/load.ts';
 import { type DefinitionState, NO_DEFINITIONS, type StoredDefinitions } from '../core/definition.ts';
 import type { Log } from '../core/log.ts';
 import type { Provider } from '../core/provider.ts';
-import { isPublic } from '../core/public-address.ts';
+import { isPublic, withoutBrackets } from '../core/public-address.ts';
 import { type CatalogLease, storeFailed } from '../exchange/gateway.ts';
 import type { DefinitionReader, Definitions } from '../operators/definitions.ts';
 
@@ -173,6 +173,6 @@ export async function checkDefinitions(options: LoadOptions): Promise<readonly D
 /** A name that leads nowhere yet is judged when a connection is made, as every name is. */
 async function leadsInside({ network, baseUrl }: Provider): Promise<boolean> {
   if (!network.publicOnly || network.proxy !== null) return false;
-  const found = await lookup(new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, '$1'), { all: true }).catch(() => []);
-  return found.some(({ address, family }) => !isPublic({ address, family: family === 6 ? 6 : 4 }));
+  const found = await lookup(withoutBrackets(new URL(baseUrl).hostname), { all: true }).catch(() => []);
+  return found.some((address) => !isPublic(address));
 }

@@ -1,6 +1,5 @@
 /** The alerts' part of the admin API. */
 
-import { literalAddress } from '../../alerts/address.ts';
 import { alertContent } from '../../alerts/alert.ts';
 import { alertLine } from '../../alerts/alert-text.ts';
 import type { Alerts, TestResult } from '../../alerts/alerts.ts';
@@ -8,7 +7,7 @@ import type { Delivery, StoredAlert } from '../../alerts/port.ts';
 import { RECEIVERS_OF_AN_ACCOUNT, type ReceiverState, type WebhookOf } from '../../alerts/receivers.ts';
 import { wrongWebhookUrl } from '../../alerts/webhook.ts';
 import { EMAIL_ADDRESS } from '../../core/email-address.ts';
-import { isPublic } from '../../core/public-address.ts';
+import { isPublic, literalAddress } from '../../core/public-address.ts';
 import type { AccountService } from '../accounts/service.ts';
 import { AdminError } from '../error.ts';
 import { numberedPage } from '../http/page.ts';

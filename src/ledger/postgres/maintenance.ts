@@ -4,7 +4,7 @@ import type { Connection } from '../../storage/postgres/connection.ts';
 import { loseRuns, pruneRuns } from '../books/runs.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import { applyBatch, type HotStorage } from './apply-batch.ts';
-import { PostgresBooks, performIn } from './books.ts';
+import { performIn } from './books.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 import { pruneResponses } from './responses.ts';
 
@@ -31,15 +31,14 @@ export async function recover(storage: HotStorage, limit: number): Promise<Recov
   return { charged: count('settled'), voided: count('voided'), more: found.length === limit };
 }
 
-const DUE_PAYERS = `SELECT DISTINCT node_id FROM gateway.promotions WHERE remaining > 0 AND expires_at_ms <= $1 LIMIT $2`;
-
-/** Promotional credit that nobody touches expires too: payer by payer, on the connection that nobody waits for. */
-export async function expireDue(connection: Connection, clock: LedgerClock, limit: number): Promise<void> {
-  const nowMs = await timeOf(connection, clock);
-  for (const row of await connection.query(DUE_PAYERS, [nowMs, limit])) {
-    const payerId = text(row, 'node_id');
-    await connection.transaction('', (query) => performIn(query, new PostgresBooks(nowMs).expireOf(payerId)));
-  }
+/** Whose promotional credit has to expire, whether anybody touches it or not. */
+export async function duePayers(connection: Connection, clock: LedgerClock, limit: number): Promise<readonly string[]> {
+  const rows = await connection.query(
+    `SELECT DISTINCT node_id FROM gateway.promotions
+      WHERE remaining > 0 AND expires_at_ms <= (SELECT gateway.ledger_ms($1, $2)) LIMIT $3`,
+    [...clock.values(), limit],
+  );
+  return rows.map((row) => text(row, 'node_id'));
 }
 
 async function timeOf(connection: Connection, clock: LedgerClock): Promise<number> {

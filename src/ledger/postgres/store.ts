@@ -13,7 +13,7 @@ import { PostgresBooks, performIn } from './books.ts';
 import { claimFirstStart, migrate, sharedSecret } from './database.ts';
 import { isKeyless, performKeyless } from './keyless.ts';
 import { LedgerClock } from './ledger-clock.ts';
-import { expireDue, prune, recover } from './maintenance.ts';
+import { duePayers, prune, recover } from './maintenance.ts';
 import { isKeyed, type KeyedOperation } from './needs.ts';
 import { Payers } from './payers.ts';
 import { onReportConnection } from './report-connection.ts';
@@ -119,7 +119,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
         if (isKeyless(operation)) return await performKeyless(hot, clock, operation);
         if (operation.op === 'recover') {
           const recovered = await recover(storage, operation.limit);
-          await expireDue(background, clock, operation.limit);
+          for (const payerId of await duePayers(background, clock, operation.limit)) {
+            await transact(background, '', (query, books) => performIn(query, books.expireOf(payerId)));
+          }
           return recovered;
         }
         if (operation.op === 'prune') return await prune(background, clock, operation.limit, operation.usageKeepMs);

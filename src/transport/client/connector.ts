@@ -80,7 +80,7 @@ export class Connector {
 /** Judges what a name leads to at the moment of the connection: what it led to before may have changed since. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    const wrong = addresses?.find(({ address, family }) => !isPublic({ address, family: family === 6 ? 6 : 4 }));
+    const wrong = addresses?.find((address) => !isPublic(address));
     const [first] = addresses ?? [];
     if (error !== null) callback(error, '', 0);
     else if (wrong !== undefined) callback(new NotPublic(hostname, wrong.address), '', 0);
