@@ -1,27 +1,14 @@
 /** Add a model, change one that was added, remove it. */
 import { Select, SimpleGrid, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
-import {
-  changeModel,
-  changesOf,
-  createModel,
-  type Definition,
-  removeModel,
-  useModelDefinition,
-} from '../../api/definitions.ts';
+import { changeModel, createModel, type Definition, removeModel, useModelDefinition } from '../../api/definitions.ts';
 import { useProviders } from '../../api/models.ts';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
-import { FormDialog } from '../../ui/form-dialog.tsx';
-import { Loading } from '../../ui/loading.tsx';
-import { Failure } from '../../ui/page.tsx';
-import { toast } from '../../ui/toast.tsx';
-import { fieldsIn, isFields, MoreFields, othersOf } from './more-fields.tsx';
+import { AddDefinition, ChangeDefinition, type DefinitionForm } from './definition-dialog.tsx';
+import { fieldsIn, MoreFields, othersOf } from './more-fields.tsx';
 import { pricingOf } from './price-dialog.tsx';
 
 interface Draft {
-  readonly id: string;
+  readonly name: string;
   readonly provider: string;
   readonly upstream: string;
   readonly input: string;
@@ -30,7 +17,7 @@ interface Draft {
   readonly more: string;
 }
 
-const NEW: Draft = { id: '', provider: '', upstream: '', input: '', output: '', markup: '', more: '' };
+const NEW: Draft = { name: '', provider: '', upstream: '', input: '', output: '', markup: '', more: '' };
 const NAMES = {
   provider: 'Provider',
   targets: 'Targets',
@@ -49,7 +36,7 @@ function draftOf({ name, definition }: Definition): Draft {
   const plain = Object.keys(classes).length === 0;
   const shown = [...(plain ? ['pricing'] : []), ...(simple ? ['targets', 'provider'] : []), 'markup'];
   return {
-    id: name,
+    name,
     provider: simple ? String(provider ?? definition.provider ?? '') : '',
     upstream: simple ? String(model ?? '') : '',
     input: plain ? String(input ?? '') : '',
@@ -69,92 +56,25 @@ function fieldsOf({ provider, upstream, input, output, markup, more }: Draft): R
   };
 }
 
+const FORM: DefinitionForm<Draft> = {
+  what: 'model',
+  name: { label: 'Id', description: 'What clients ask for.' },
+  empty: NEW,
+  draftOf,
+  fieldsOf,
+  Fields: ModelFields,
+  labels: NAMES,
+  add: createModel,
+  added: (name) => `${name} can be asked for now`,
+  change: changeModel,
+};
+
 export function AddModel({ close }: { close: () => void }) {
-  const [draft, setDraft] = useState(NEW);
-  const create = useMutation({
-    mutationFn: () => createModel(draft.id.trim(), fieldsOf(draft)),
-    onSuccess: ({ name }) => {
-      toast(`${name} can be asked for now`);
-      close();
-    },
-  });
-  return (
-    <FormDialog
-      title="Add a model"
-      verb="Add it"
-      close={close}
-      busy={create.isPending}
-      submit={() => isFields(draft.more) && create.mutate()}
-    >
-      <TextInput
-        label="Id"
-        description="What clients ask for."
-        data-autofocus
-        value={draft.id}
-        onChange={(event) => setDraft({ ...draft, id: event.currentTarget.value })}
-      />
-      <ModelFields draft={draft} change={setDraft} />
-      <Failure error={create.error} />
-    </FormDialog>
-  );
+  return <AddDefinition form={FORM} close={close} />;
 }
 
 export function ChangeModel({ id, close }: { id: string; close: () => void }) {
-  const found = useModelDefinition(id);
-  if (found.data === undefined) return found.error ? <Failure error={found.error} /> : <Loading />;
-  return <ChangeForm opened={found.data} now={found.data} close={close} reread={found.refetch} />;
-}
-
-function ChangeForm({
-  opened,
-  now,
-  close,
-  reread,
-}: {
-  opened: Definition;
-  now: Definition;
-  close: () => void;
-  reread: () => unknown;
-}) {
-  const [first] = useState(opened);
-  const before = draftOf(first);
-  const [draft, setDraft] = useState(before);
-  const change = useMutation({
-    mutationFn: (version: number | undefined) =>
-      changeModel(first.name, changesOf(fieldsOf(before), fieldsOf(draft)), version),
-    onSuccess: () => {
-      toast('The model is changed, on every gateway');
-      close();
-    },
-    onError: (error) => isConflict(error) && reread(),
-  });
-  return (
-    <FormDialog
-      title={`Change ${first.name}`}
-      verb="Save"
-      close={close}
-      busy={change.isPending}
-      submit={() => isFields(draft.more) && change.mutate(first.version)}
-    >
-      <ModelFields draft={draft} change={setDraft} />
-      {isConflict(change.error) ? (
-        <Conflict
-          what="model"
-          found={differences(NAMES, asTexts(first.definition), asTexts(now.definition))}
-          overwrite={() => change.mutate(undefined)}
-        />
-      ) : (
-        <Failure error={change.error} />
-      )}
-    </FormDialog>
-  );
-}
-
-function asTexts(definition: Definition['definition']): Record<string, unknown> {
-  const entries = Object.entries(definition);
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : value]),
-  );
+  return <ChangeDefinition form={FORM} found={useModelDefinition(id)} close={close} />;
 }
 
 function ModelFields({ draft, change }: { draft: Draft; change: (draft: Draft) => void }) {

@@ -1,22 +1,15 @@
 /** Add a provider, change one that was added, remove it. */
 import { Select, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
 import {
   changeProvider,
-  changesOf,
   createProvider,
   type Definition,
   removeProvider,
   useProviderDefinition,
 } from '../../api/definitions.ts';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Conflict, differences, isConflict } from '../../ui/conflict.tsx';
-import { FormDialog } from '../../ui/form-dialog.tsx';
-import { Loading } from '../../ui/loading.tsx';
-import { Failure } from '../../ui/page.tsx';
-import { toast } from '../../ui/toast.tsx';
-import { fieldsIn, isFields, MoreFields, othersOf } from './more-fields.tsx';
+import { AddDefinition, ChangeDefinition, type DefinitionForm } from './definition-dialog.tsx';
+import { fieldsIn, MoreFields, othersOf } from './more-fields.tsx';
 
 interface Draft {
   readonly name: string;
@@ -59,96 +52,38 @@ function fieldsOf({ kind, base_url, api_key, markup, more }: Draft): Record<stri
   };
 }
 
+const FORM: DefinitionForm<Draft> = {
+  what: 'provider',
+  name: {
+    label: 'Name',
+    description: 'Models refer to it. Well-known names such as groq bring their address along.',
+  },
+  empty: NEW,
+  draftOf,
+  fieldsOf,
+  Fields: ProviderFields,
+  labels: NAMES,
+  add: createProvider,
+  added: (name) => `${name} can be used by models now`,
+  change: changeProvider,
+};
+
 export function AddProvider({ close }: { close: () => void }) {
-  const [draft, setDraft] = useState(NEW);
-  const create = useMutation({
-    mutationFn: () => createProvider(draft.name.trim(), fieldsOf(draft)),
-    onSuccess: ({ name }) => {
-      toast(`${name} can be used by models now`);
-      close();
-    },
-  });
-  return (
-    <FormDialog
-      title="Add a provider"
-      verb="Add it"
-      close={close}
-      busy={create.isPending}
-      submit={() => isFields(draft.more) && create.mutate()}
-    >
-      <TextInput
-        label="Name"
-        description="Models refer to it. Well-known names such as groq bring their address along."
-        data-autofocus
-        value={draft.name}
-        onChange={(event) => setDraft({ ...draft, name: event.currentTarget.value })}
-      />
-      <ProviderFields draft={draft} change={setDraft} />
-      <Failure error={create.error} />
-    </FormDialog>
-  );
+  return <AddDefinition form={FORM} close={close} />;
 }
 
 export function ChangeProvider({ name, close }: { name: string; close: () => void }) {
-  const found = useProviderDefinition(name);
-  if (found.data === undefined) return found.error ? <Failure error={found.error} /> : <Loading />;
-  return <ChangeForm key={name} opened={found.data} now={found.data} close={close} reread={found.refetch} />;
-}
-
-function ChangeForm({
-  opened,
-  now,
-  close,
-  reread,
-}: {
-  opened: Definition;
-  now: Definition;
-  close: () => void;
-  reread: () => unknown;
-}) {
-  const [first] = useState(opened);
-  const before = draftOf(first);
-  const [draft, setDraft] = useState(before);
-  const change = useMutation({
-    mutationFn: (version: number | undefined) =>
-      changeProvider(first.name, changesOf(fieldsOf(before), fieldsOf(draft)), version),
-    onSuccess: () => {
-      toast('The provider is changed, on every gateway');
-      close();
-    },
-    onError: (error) => isConflict(error) && reread(),
-  });
-  const conflict = isConflict(change.error);
-  return (
-    <FormDialog
-      title={`Change ${first.name}`}
-      verb="Save"
-      close={close}
-      busy={change.isPending}
-      submit={() => isFields(draft.more) && change.mutate(first.version)}
-    >
-      <ProviderFields draft={draft} change={setDraft} stored={first.definition.api_key !== undefined} />
-      {conflict ? (
-        <Conflict
-          what="provider"
-          found={differences(NAMES, first.definition, now.definition)}
-          overwrite={() => change.mutate(undefined)}
-        />
-      ) : (
-        <Failure error={change.error} />
-      )}
-    </FormDialog>
-  );
+  return <ChangeDefinition form={FORM} found={useProviderDefinition(name)} close={close} />;
 }
 
 function ProviderFields({
   draft,
   change,
-  stored = false,
+  stored,
 }: {
   draft: Draft;
   change: (draft: Draft) => void;
-  stored?: boolean;
+  stored: Definition | null;
 }) {
   return (
     <>
@@ -173,7 +108,7 @@ function ProviderFields({
         type="password"
         autoComplete="new-password"
         description={
-          stored
+          stored?.definition.api_key !== undefined
             ? 'One is stored, sealed, and cannot be shown. What you type here takes its place.'
             : 'Stored sealed, and never shown again.'
         }
