@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { startMaintenance } from '../../src/ledger/maintenance.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
-import { behindLock, overlapping, untilWaitedFor } from '../support/overlap.ts';
+import { overlapping, untilWaitedFor } from '../support/overlap.ts';
 import { admitRequest, ManualClock, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
 
@@ -52,22 +52,6 @@ export function severalGateways(): void {
       clock.advance(1);
       assert.equal(await overlap(), 7);
       assert.equal(await burst(), 0);
-      await closeAll(ledgers);
-    });
-
-    test('[F12] batches of many keys through several gateways do not wait for each other in a circle', async () => {
-      const { database, ledgers } = await replicas(3);
-      const keys = await Promise.all(
-        Array.from({ length: 6 }, () => (ledgers[0] as OwnedLedger).createKey(newKey({ credit: 1_000n }))),
-      );
-      const batch = (ledger: OwnedLedger): Promise<unknown>[] =>
-        keys.map(({ id }) => ledger.admit(admitRequest(id, randomUUID(), 1n)));
-      // Each waits for the same key, with those locked that come before it.
-      for (const { id } of keys) {
-        const lock = `SELECT FROM gateway.accounts WHERE key_id = '${id}' FOR UPDATE`;
-        await behindLock(server, database, lock, 3, () => Promise.all(ledgers.flatMap(batch)));
-      }
-      assert.equal(await deadlocks(database), 0);
       await closeAll(ledgers);
     });
 

@@ -329,7 +329,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
         'ORDER BY md5(a.key_id || pg_backend_pid()) FOR UPDATE',
       ],
     ],
-    tests: [[CONTRACT_POSTGRES, 'batches of many keys through several gateways']],
+    tests: [[CONTRACT_POSTGRES, 'batches that name their keys in any order']],
   },
   {
     name: 'PostgreSQL: charges that are written together are counted again',

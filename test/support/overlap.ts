@@ -13,30 +13,18 @@ const MEET_WITHIN_MS = 100_000;
  * Does `work` while nothing can be written to `tables`; when `count` transactions wait (for these tables or for each
  * other), they are let go. Fails where they do not meet.
  */
-export function overlapping<T>(
+export async function overlapping<T>(
   server: TestPostgres,
   database: string,
   tables: readonly string[],
   count: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  // Reading and row locks go on; inserts, updates and deletes wait.
-  const lock = `LOCK TABLE ${tables.map((table) => `gateway.${table}`).join(', ')} IN SHARE MODE`;
-  return behindLock(server, database, lock, count, work);
-}
-
-/** As `overlapping`, behind whatever `lock` locks. */
-export async function behindLock<T>(
-  server: TestPostgres,
-  database: string,
-  lock: string,
-  count: number,
-  work: () => Promise<T>,
-): Promise<T> {
   const gate = await server.connect(database);
   try {
     await gate.query('BEGIN');
-    await gate.query(lock);
+    // Reading and row locks go on; inserts, updates and deletes wait.
+    await gate.query(`LOCK TABLE ${tables.map((table) => `gateway.${table}`).join(', ')} IN SHARE MODE`);
     const done = work();
     // Whoever waits for `done` is told of its failure.
     done.catch(() => undefined);
