@@ -75,7 +75,8 @@ export async function admit(gateway: Gateway, input: AdmissionInput): Promise<Ad
   for (let decisions = 0; decisions < DECISIONS_MAX; decisions++) {
     const { caller } = progress;
     const decision = decide(input, progress);
-    const outcome = await gateway.ledger.admit(admitRequest(input, progress, decision)).catch(storeFailed);
+    const request = admitRequest(input, progress, decision);
+    const outcome = gateway.ledger.admitNow(request) ?? (await gateway.ledger.admit(request).catch(storeFailed));
     // Noted as soon as it is known, so that refusals carry it too.
     if ('rate' in outcome) input.request.record.rate = outcome.rate;
     if (outcome.kind === 'key_changed') {

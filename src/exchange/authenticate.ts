@@ -16,6 +16,24 @@ export async function authenticate(gateway: Gateway, request: ClientRequest): Pr
   return caller;
 }
 
+/** Most requests: the key is known and may be used, so that nothing has to be waited for. Null: nothing was decided or noted. */
+export function knownCaller(gateway: Gateway, request: ClientRequest): Caller | null {
+  const { endpoint, headers, record, originMode } = request;
+  const sent = credential(endpoint, headers);
+  const digest = sent && gateway.keys.knownDigest(sent.scheme, sent.header);
+  const key = digest && usableCopy(gateway, digest, request);
+  if (!key || key.mode !== originMode) return null;
+  record.authenticated(key, gateway.observer);
+  return { key, digest };
+}
+
+/** A cached key may have been resumed since, or allowed from elsewhere: only a fresh copy can refuse. */
+function usableCopy({ keys, clock }: Gateway, digest: string, request: ClientRequest): KeyRecord | null {
+  const cached = keys.cached(digest);
+  if (cached === undefined || keyStatus(cached, clock.nowMs()) !== 'active') return null;
+  return addressRefusal(cached, request) === null ? cached : null;
+}
+
 /** Null where no credential was sent. */
 export async function authenticateOptional(gateway: Gateway, request: ClientRequest): Promise<Caller | null> {
   const { endpoint, headers, record } = request;
@@ -25,13 +43,7 @@ export async function authenticateOptional(gateway: Gateway, request: ClientRequ
   const digest =
     keys.knownDigest(sent.scheme, sent.header) ?? keys.digestOf(keyTextOf(endpoint, sent), sent.scheme, sent.header);
   if (digest === null) throw new GatewayError('invalid_credentials', { message: UNKNOWN_KEY });
-  const cached = keys.cached(digest);
-  // A cached key may have been resumed since, or allowed from elsewhere: only a fresh copy can refuse.
-  const isGood =
-    cached !== undefined &&
-    keyStatus(cached, gateway.clock.nowMs()) === 'active' &&
-    addressRefusal(cached, request) === null;
-  const key = isGood ? cached : await keys.fetch(digest).catch(storeFailed);
+  const key = usableCopy(gateway, digest, request) ?? (await keys.fetch(digest).catch(storeFailed));
   if (key) record.authenticated(key, gateway.observer);
   const caller = admissible(gateway, key, digest);
   requireAddress(caller.key, request);

@@ -130,12 +130,16 @@ export class Lanes {
     const state = request.state?.answer;
     const lifetime = askedLifetime(priced.body);
     const unpricedLifetime = lifetime?.lifetime === 'long' && model.pricing.longCacheWrites ? null : lifetime;
+    const publicModel = model.id;
     const outputLimitField = provider.chatLimitField;
-    const common = { publicModel: model.id, outputLimitField, likelyInputTokens, tokensMax, state };
     if (from !== to) {
       const { reasoning } = model.capabilities;
       return translateLane({
-        ...common,
+        publicModel,
+        outputLimitField,
+        likelyInputTokens,
+        tokensMax,
+        state,
         from,
         to,
         body: priced.body,
@@ -148,9 +152,16 @@ export class Lanes {
     }
     if (unpricedLifetime !== null) refuseLifetime(unpricedLifetime);
     const readable = request.state ? stripForeignReasoning(priced, request.state.storedReasoning, provider) : priced;
+    const { bytes, body, layout } = stripPackedReasoning(from.inputField, readable);
     const lane = from.passthrough({
-      ...stripPackedReasoning(from.inputField, readable),
-      ...common,
+      bytes,
+      body,
+      layout,
+      publicModel,
+      outputLimitField,
+      likelyInputTokens,
+      tokensMax,
+      state,
       info: request.info,
       mayBeCut,
       storesResponses: provider.storesResponses,

@@ -6,9 +6,9 @@ import type { Limits } from '../core/policy.ts';
 import type { Catalog } from '../core/provider.ts';
 import type { RequestRecord } from '../core/request-record.ts';
 import type { Json } from '../lib/json.ts';
-import { NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
+import { type CostFields, NO_COST_FIELDS, readCostFields } from '../wire/cost-fields.ts';
 import { refuse } from '../wire/errors.ts';
-import type { FormatContext, WireFormat } from '../wire/format.ts';
+import type { FormatContext, RequestInfo, WireFormat } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
 import { omitNulls } from '../wire/json/omit-nulls.ts';
@@ -19,6 +19,8 @@ import { runRequest, withoutBackground } from './background.ts';
 import type { Expander } from './expand-request.ts';
 import { withDefaults } from './model-defaults.ts';
 import type { GenerationRequest, ReadRequest, ValidRequest } from './request.ts';
+
+const NOTHING_MORE = {};
 
 /**
  * `expander` puts what a responses request refers to into its place; without it, references are refused. `models`: those with
@@ -49,20 +51,30 @@ export async function readRequest(
     const said = run === null ? asked : withoutBackground(asked);
     if (name !== 'responses' || expander === undefined) {
       const info = format.validateRequest(said.body, said.bytes, context);
-      return { ...said, info, costFields: readCostFields(said, header) };
+      return validRequest(said, info, readCostFields(said, header));
     }
     // Judged as the client wrote it first, so that a refusal names the client's own fields.
     const info = format.validateRequest(said.body, said.bytes, { ...context, references: true });
     const costFields = readCostFields(said, header);
     const { request: whole, state } = await expander.expand(said);
-    const made = { costFields, state, ...(run === null ? {} : { run }) };
-    if (whole === said) return { ...said, info, ...made };
+    const made = { state, run: run ?? undefined };
+    if (whole === said) return validRequest(said, info, costFields, made);
     const expanded = omitNulls(whole, format.optionalFields);
-    return { ...expanded, info: format.validateRequest(expanded.body, expanded.bytes, context), ...made };
+    return validRequest(expanded, format.validateRequest(expanded.body, expanded.bytes, context), costFields, made);
   } catch (error) {
     if (error instanceof GatewayError && error.condition !== 'service_unavailable') return error;
     throw error;
   }
+}
+
+/** Each member by its name: all requests have the same shape then, and are made in a tenth of the time of a spread. */
+function validRequest(
+  { bytes, received, body, layout }: ParsedBody,
+  info: RequestInfo,
+  costFields: CostFields,
+  { state, compaction, run }: Partial<ValidRequest> = NOTHING_MORE,
+): ValidRequest {
+  return { bytes, received, body, layout, info, costFields, state, compaction, run };
 }
 
 /** What only generation knows is neither judged nor sent, nor what a setting of the answer needs. */
@@ -74,14 +86,14 @@ async function readCounted(
 ): Promise<ValidRequest> {
   const counted = onlyCounted(parsed, format.name);
   if (format.name === 'messages') {
-    return { ...counted, info: validateCountRequest(counted.body, context), costFields: NO_COST_FIELDS };
+    return validRequest(counted, validateCountRequest(counted.body, context), NO_COST_FIELDS);
   }
   const said = withInput(counted);
   format.validateRequest(said.body, said.bytes, { ...context, references: true });
   const { request: whole } = (await expander?.expand(said)) ?? { request: said };
   const info = format.validateRequest(whole.body, whole.bytes, context);
   const { reasoning: _, structured_output: __, streaming: ___, ...needs } = info.needs;
-  return { ...whole, info: { ...info, needs, stream: false, outputLimit: null }, costFields: NO_COST_FIELDS };
+  return validRequest(whole, { ...info, needs, stream: false, outputLimit: null }, NO_COST_FIELDS);
 }
 
 /** What a compaction that the gateway makes is answered as; null where none is asked for. */
@@ -122,13 +134,8 @@ async function readCompaction(
   const made = parseBody(Buffer.from(JSON.stringify(summaryRequest(whole.body))));
   const asked = models === null ? made : withDefaults(made, format.name, models);
   const info = format.validateRequest(asked.body, asked.bytes, context);
-  return {
-    ...asked,
-    received: parsed.received,
-    info,
-    costFields,
-    compaction: compactionOf(whole.body, { answer, asked: said.body, seal: expander.seal }),
-  };
+  const compaction = compactionOf(whole.body, { answer, asked: said.body, seal: expander.seal });
+  return { ...validRequest(asked, info, costFields, { compaction }), received: parsed.received };
 }
 
 /** Both routes take a request whose input is all in the response that it continues. */

@@ -16,7 +16,7 @@ import type { StreamPosition } from '../wire/lane.ts';
 import { admit } from './admit.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt-end.ts';
 import { newAttempt, targetSequence } from './attempt-setup.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, knownCaller } from './authenticate.ts';
 import type { RunFailure } from './background-run.ts';
 import { answerRepeated, beginRun, stoppedRun } from './begin-run.ts';
 import { refusedContext } from './context-exceeded.ts';
@@ -35,7 +35,7 @@ const LINGER_MAX_MS = 30_000;
 
 export async function run(gateway: Gateway, request: GenerationRequest, response: ResponseSink): Promise<void> {
   const config = await configInForce(gateway);
-  const caller = await authenticate(gateway, request);
+  const caller = knownCaller(gateway, request) ?? (await authenticate(gateway, request));
   const expand = expander(gateway, caller.key.id, config.policy, request.memory);
   const { catalog } = config;
   const compacts = compactsItself.bind(null, catalog);

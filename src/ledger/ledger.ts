@@ -63,7 +63,6 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     return registration;
   }
 
-  /** The outcome where memory alone can decide; null where it cannot, and nothing was done. */
   function admitNow(request: AdmitRequest): AdmitOutcome | null {
     if (request.hold !== null) orphaned.remove(request.hold.id);
     const outcome = operations.now<'admit'>({ op: 'admit', owner, request });
@@ -91,6 +90,7 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
     leaseMs,
     register,
     admit,
+    admitNow,
     heartbeat: async () => {
       const { kind } = await operations.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
       if (kind === 'owner_lost') await register();

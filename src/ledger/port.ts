@@ -52,6 +52,8 @@ export const REQUEST_OPERATIONS = {
 export interface Ledger extends MethodsOf<typeof REQUEST_OPERATIONS>, StoredResponses, Runs {
   findKey: LedgerAdmin['findKey'];
   admit(request: AdmitRequest): Promise<AdmitOutcome>;
+  /** The same, where memory alone can decide; null where it cannot, and nothing was done. */
+  admitNow(request: AdmitRequest): AdmitOutcome | null;
   /** Progress of live holds. Never waits for a commit of its own: it rides on the next batch. */
   mark(mark: Mark): void;
   /** Resolves when the store can commit; rejects when it cannot. */

@@ -23,9 +23,18 @@ const LIFETIMES: ReadonlyMap<Json, CacheLifetime> = new Map([
 const RETENTIONS: ReadonlySet<Json> = new Set(['in_memory', 'in-memory', '24h']);
 
 /** Members that hold a `ttl`. */
-const HOLDERS = ['cache_control', 'caching', 'prompt_cache_breakpoint'] as const;
+const HOLDERS: ReadonlySet<string> = new Set(['cache_control', 'caching', 'prompt_cache_breakpoint']);
 /** Members that lead to what can be cached. Others hold what the client says or wants, whatever it looks like. */
-const INSIDE = ['content', 'output', 'source', 'tools', 'function', 'tool', 'definition', 'tool_changes'] as const;
+const INSIDE: ReadonlySet<string> = new Set([
+  'content',
+  'output',
+  'source',
+  'tools',
+  'function',
+  'tool',
+  'definition',
+  'tool_changes',
+]);
 
 /** The longest lifetime that a request of any format asks for; null where none is more than the default. */
 export function askedLifetime(body: JsonObject): AskedLifetime | null {
@@ -51,8 +60,10 @@ function lifetimeIn(value: Json | undefined): AskedLifetime | null {
     return longest;
   }
   const object = value as JsonObject;
-  for (const name of HOLDERS) longest = longer(longest, lifetimeOf(object[name], name));
-  for (const name of INSIDE) longest = longer(longest, below(lifetimeIn(object[name]), name));
+  for (const name in object) {
+    if (HOLDERS.has(name)) longest = longer(longest, lifetimeOf(object[name], name));
+    else if (INSIDE.has(name)) longest = longer(longest, below(lifetimeIn(object[name]), name));
+  }
   return longest;
 }
 

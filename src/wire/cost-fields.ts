@@ -17,6 +17,8 @@ export interface CostFields {
 
 export const NO_COST_FIELDS: CostFields = { multipliers: {}, betas: [] };
 
+/** The members in which clouds that resell Anthropic's models take what is a header elsewhere. */
+const BETA_FIELDS = ['anthropic_beta', 'betas'];
 /** Each with the values that change nothing. */
 const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   models: isEmptyList,
@@ -39,14 +41,20 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   extra_body: (value) => !isObject(value) || (objectAt(value, 'google')?.cached_content ?? null) === null,
   search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
 };
+/** Everything that is looked for. A request has few members, and each is looked up once. */
+const LOOKED_FOR: ReadonlySet<string> = new Set([
+  ...Object.keys(REFUSED),
+  'thread',
+  ...BETA_FIELDS,
+  ...MULTIPLIER_FIELDS,
+]);
 
 const PRICED_BETAS = /^(fast-mode|context-1m)-/;
-/** The members in which clouds that resell Anthropic's models take what is a header elsewhere. */
-const BETA_FIELDS = ['anthropic_beta', 'betas'];
 
 /** Throws `GatewayError('invalid_request')` naming the field. `betas`: the header `anthropic-beta`. */
 export function readCostFields(request: ParsedBody, betas: string | null): CostFields {
   const { body } = request;
+  if (betas === null && !hasAny(body, LOOKED_FOR)) return NO_COST_FIELDS;
   for (const name in REFUSED) refuseUnlessPlain(body, name);
   refuseThread(body);
   for (const name of BETA_FIELDS) refuseBetas(body, name);
@@ -62,6 +70,11 @@ export function readCostFields(request: ParsedBody, betas: string | null): CostF
     .map((value) => value.trim())
     .filter((value) => PRICED_BETAS.test(value));
   return priced.length === 0 && Object.keys(multipliers).length === 0 ? NO_COST_FIELDS : { multipliers, betas: priced };
+}
+
+function hasAny(body: JsonObject, names: ReadonlySet<string>): boolean {
+  for (const name in body) if (names.has(name)) return true;
+  return false;
 }
 
 function refuseUnlessPlain(body: JsonObject, name: string): void {

@@ -49,7 +49,7 @@ export class BatchInsert {
     this.#rows = [];
     let at = 0;
     for (; at + ROWS_AT_ONCE <= rows.length; at += ROWS_AT_ONCE) {
-      this.#many.run(...rows.slice(at, at + ROWS_AT_ONCE).flat());
+      this.#many.run(...valuesOf(rows, at, at + ROWS_AT_ONCE));
     }
     for (; at < rows.length; at++) this.#one.run(...(rows[at] ?? []));
   }
@@ -58,4 +58,11 @@ export class BatchInsert {
   drop(): void {
     this.#rows = [];
   }
+}
+
+/** `flat` takes three times as long. */
+function valuesOf(rows: readonly (readonly SQLInputValue[])[], from: number, to: number): SQLInputValue[] {
+  const values: SQLInputValue[] = [];
+  for (let at = from; at < to; at++) values.push(...(rows[at] ?? []));
+  return values;
 }
