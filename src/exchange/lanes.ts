@@ -18,7 +18,6 @@ import { stripForeignReasoning } from '../wire/passthrough/strip-foreign-reasoni
 import { stripPackedReasoning } from '../wire/passthrough/strip-packed-reasoning.ts';
 import { compactingLane } from '../wire/responses/compaction.ts';
 import { untold } from '../wire/translate/history.ts';
-import type { SamplingStyle, ThinkingStyle } from '../wire/translate/turn.ts';
 import { translateLane } from '../wire/translate-lane.ts';
 import { type HostedToolContext, withHostedTools } from './hosted-tools.ts';
 import { mayEncryptReasoning, samplingStyle, thinkingStyle } from './reasoning-models.ts';
@@ -40,10 +39,8 @@ interface LanesOptions {
 }
 
 interface MadeLane {
-  readonly format: Format;
+  readonly target: Target;
   readonly provider: Provider;
-  readonly thinking: ThinkingStyle;
-  readonly sampling: SamplingStyle;
   readonly lane: Lane | GatewayError;
 }
 
@@ -69,16 +66,10 @@ export class Lanes {
   }
 
   #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
-    const { format } = target;
-    const thinking = thinkingStyle(target.upstreamModel);
-    const sampling = samplingStyle(target.upstreamModel);
-    const made = this.#made.find(
-      (one) =>
-        one.format === format && one.provider === provider && one.thinking === thinking && one.sampling === sampling,
-    );
+    const made = this.#made.find((one) => one.provider === provider && areAskedAlike(one.target, target));
     if (made) return made.lane;
     const lane = this.#tryMake(target, provider);
-    this.#made.push({ format, provider, thinking, sampling, lane });
+    this.#made.push({ target, provider, lane });
     return lane;
   }
 
@@ -170,6 +161,16 @@ export class Lanes {
     // A package is asked by its adapter, which reads the request as a translation does.
     return provider.kind === 'ai-sdk' ? { ...lane, warnings: untold(from.toTurn(priced.body)) } : lane;
   }
+}
+
+/** Whether two targets of a provider are asked in the same way. */
+function areAskedAlike(one: Target, other: Target): boolean {
+  if (one === other) return true;
+  return (
+    one.format === other.format &&
+    thinkingStyle(one.upstreamModel) === thinkingStyle(other.upstreamModel) &&
+    samplingStyle(one.upstreamModel) === samplingStyle(other.upstreamModel)
+  );
 }
 
 /**

@@ -178,7 +178,10 @@ function keyCircuit({ keyCircuits }: TargetHealth, keyId: string): Circuit {
   return circuit;
 }
 
+/** Of targets that live as long as their catalog: a name that is made anew is hashed anew, three times for a request. */
+const NAMES = new WeakMap<TargetName, string>();
+
 /** A provider's name has no spaces. */
-function nameOf({ provider, upstreamModel }: TargetName): string {
-  return `${provider} ${upstreamModel}`;
+function nameOf(target: TargetName): string {
+  return getOrInsert(NAMES, target, () => `${target.provider} ${target.upstreamModel}`);
 }
