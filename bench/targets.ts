@@ -32,10 +32,11 @@ function cpuRatio(numerator: string, denominator: string): Target['find'] {
 const perStreamKb = row('gateway', (run) => run.memory?.kbPerStream);
 
 const TARGETS: readonly Target[] = [
-  target('W1 CPU, gateway / bare', 'W1', 'at most', 2, cpuRatio('gateway', 'bare')),
+  target('W1 CPU, gateway / bare', 'W1', 'at most', 2.2, cpuRatio('gateway', 'bare')),
+  target('W1 CPU on PostgreSQL, gateway and server / bare', 'W1', 'at most', 6, cpuRatio('gateway pg', 'bare')),
   target('W1 CPU, portkey / gateway', 'W1', 'at least', 8, cpuRatio('portkey', 'gateway')),
   target('W1 CPU, litellm / gateway', 'W1', 'at least', 150, cpuRatio('litellm', 'gateway')),
-  target('W2 CPU, gateway / bare with one JSON.parse', 'W2', 'at most', 1.6, cpuRatio('gateway', 'bare+parse')),
+  target('W2 CPU, gateway / bare', 'W2', 'at most', 1.5, cpuRatio('gateway', 'bare')),
   target('W3 CPU per chunk unpaced, gateway / bare', 'W3', 'at most', 1.2, cpuRatio('gateway', 'bare')),
   target(
     'W3 CPU per chunk paced, 200 streams, gateway / bare',
@@ -69,7 +70,7 @@ const TARGETS: readonly Target[] = [
     'added p50 at concurrency 1, ms',
     'W1 latency',
     'at most',
-    0.4,
+    0.35,
     row('gateway', (r) => r.addedP50Ms?.median),
   ),
   target(
@@ -83,7 +84,7 @@ const TARGETS: readonly Target[] = [
     'added first byte of a stream at concurrency 1, ms',
     'W3 latency',
     'at most',
-    0.6,
+    0.5,
     row('gateway', (r) => r.addedFirstByteMs?.median),
   ),
   target('memory per open stream at 1,000, KB', 'W4 1000', 'at most', 50, perStreamKb),
@@ -95,10 +96,17 @@ const TARGETS: readonly Target[] = [
     0.8,
     row('gateway: one key', (r) => r.throughputRatio?.median),
   ),
-  target('W9 CPU over TLS, gateway / bare', 'W9', 'at most', 1.3, cpuRatio('gateway', 'bare')),
+  target(
+    'W8 CPU, with an Idempotency-Key / without',
+    'W8',
+    'at most',
+    1.5,
+    cpuRatio('gateway with', 'gateway without'),
+  ),
+  target('W9 CPU over TLS, gateway / bare', 'W9', 'at most', 1.8, cpuRatio('gateway', 'bare')),
   target('W9 CPU per chunk over TLS, gateway / bare', 'W9 streamed', 'at most', 1.2, cpuRatio('gateway', 'bare')),
   target('W10 CPU, observed / silent', 'W10', 'at most', 1.1, cpuRatio('gateway observed', 'gateway silent')),
-  target('W11 CPU, grown ledger / empty ledger', 'W11', 'at most', 1.1, cpuRatio('gateway grown', 'gateway')),
+  target('W11 CPU, grown ledger / empty ledger', 'W11', 'at most', 1.05, cpuRatio('gateway grown', 'gateway')),
   target('W11 CPU, three levels / no tree', 'W11', 'at most', 1.1, cpuRatio('gateway tree', 'gateway')),
 ];
 
