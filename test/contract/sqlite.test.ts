@@ -245,6 +245,26 @@ describe('SQLite file', () => {
     await second.close();
   });
 
+  test('[F11] across a restart with the clock set back, credit that expires stays with a hold that has grown by it', async () => {
+    const file = newFile();
+    const clock = new ManualClock();
+    const first = createLedger(openSyncStore({ file, clock }));
+    const key = await first.createKey(newKey({ credit: 10n }));
+    await first.admit(admitRequest(key.id, 'h1', 5n, { claim: { name: 'order', fingerprint: 'f' } }));
+    await first.close();
+    clock.advance(-5 * 3_600_000);
+    const second = createLedger(openSyncStore({ file, clock }));
+    await second.addCredit(key.id, 'promo', 20n, null, { expiresAtMs: clock.nowMs() + 1_000 });
+    const grown = await second.extend({ holdId: 'h1', keyId: key.id, amount: 30n, amountMin: 30n });
+    assert.equal(grown.kind, 'extended');
+    clock.advance(2_000);
+    const settled = await second.settle(settleRequest(key.id, 'h1', 25n));
+    assert.equal(settled.kind === 'settled' && settled.charged, 25n);
+    assert.equal((await second.summary(key.id))?.purchased, 30n);
+    assert.deepEqual((await second.audit()).findings, []);
+    await second.close();
+  });
+
   test('[R11] a restart forgets no place in the rate limit', async () => {
     const file = newFile();
     const clock = new ManualClock();

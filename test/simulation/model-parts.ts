@@ -16,7 +16,7 @@ export interface ModelHold {
   /** The accounts above its key, nearest first, as they were when it was admitted. */
   readonly path: readonly string[];
   waiting: boolean;
-  readonly heldAtMs: number;
+  heldAtMs: number;
   readonly expiresAtMs: number;
   readonly claim: string | null;
   mark: {

@@ -59,6 +59,7 @@ export class Model {
     this.nowMs = nowMs;
     this.owners.clear();
     for (const [, limited] of this.#limited()) setBack(limited, nowMs);
+    for (const { hold } of this.live()) hold.heldAtMs = Math.min(hold.heldAtMs, nowMs);
     return wrong;
   }
 

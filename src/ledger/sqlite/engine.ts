@@ -198,6 +198,8 @@ function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal):
           times = (SELECT json_group_array(min(value, ?1)) FROM json_each(times)) WHERE newest_ms > ?1`)
         .run(nowMs);
     }
+    // Whatever is held was held before now: promotional credit that such a hold has grown by stays with it when it expires.
+    database.prepare('UPDATE holds SET held_at_ms = ?1 WHERE held_at_ms > ?1').run(nowMs);
   });
   journal.truncate(0);
 }
