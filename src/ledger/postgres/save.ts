@@ -1,4 +1,5 @@
 /** Saves what a batch has changed: one statement per table. */
+import { arrayLiteral } from '../../storage/postgres/array-literal.ts';
 import type { Send } from '../../storage/postgres/connection.ts';
 import { inDialect, POSTGRES } from '../books/dialect.ts';
 import { addRun, endRun } from '../books/runs.ts';
@@ -43,21 +44,6 @@ function statement<T>(name: string, columns: Columns<T>, text: string): (send: S
       send(few, values, `${name}-${all.length}`);
     }
   };
-}
-
-const NEEDS_ESCAPE = /["\\]/;
-
-/** An array as PostgreSQL reads it. The driver's own way takes three times as long (1.8 against 0.6 µs for sixteen values), because it takes every number for a text. */
-function arrayLiteral(values: readonly unknown[]): string {
-  let literal = '{';
-  for (const value of values) {
-    if (literal.length > 1) literal += ',';
-    if (value === null || value === undefined) literal += 'NULL';
-    else if (value instanceof Uint8Array) literal += `"\\\\x${Buffer.from(value).toString('hex')}"`;
-    else if (typeof value !== 'string') literal += String(value);
-    else literal += `"${NEEDS_ESCAPE.test(value) ? value.replaceAll(/["\\]/g, '\\$&') : value}"`;
-  }
-  return `${literal}}`;
 }
 
 function insertion<T>(name: string, table: string, columns: Columns<T>, selected = 'n.*') {
