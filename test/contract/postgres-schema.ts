@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import { Client } from 'pg';
 import { PERIODS, periodStartMs } from '../../src/core/period.ts';
 import { GroupCommit } from '../../src/ledger/group-commit/group-commit.ts';
-import { createLedgerOn } from '../../src/ledger/ledger.ts';
+import { createLedger, createLedgerOn } from '../../src/ledger/ledger.ts';
 import { recoverAll } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { StoreVersionError } from '../../src/storage/errors.ts';
-import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from './fixtures.ts';
+import { admitRequest, ManualClock, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
 
 export function postgresSchema(): void {
@@ -88,6 +88,53 @@ export function postgresSchema(): void {
       await refuses('UPDATE gateway.accounts SET reserved = 6', /check constraint/);
       await refuses('UPDATE gateway.accounts SET used = -1', /check constraint/);
       await closeAll(ledgers);
+    });
+
+    test('no row of a key or an account has what would make no sense', async () => {
+      const database = await server.createDatabase(template);
+      const ledger = createLedger(await openPostgresStore({ url: server.url(database) }));
+      await ledger.createKey(newKey({ id: 'lone', credit: 10n }));
+      const root = newAccount({ parentId: null });
+      await ledger.createAccount(root);
+      await ledger.createAccount(newAccount({ parentId: root.id }));
+      await ledger.close();
+      const below = (column: string, least: number): string => `${column} = ${least - 1}`;
+      const amounts = ['purchased', 'used', 'reserved', 'live_holds'];
+      const limits = ['rpm_limit', 'tpm_limit', 'parallel_limit', 'output_limit', 'runs_limit'].map((c) => below(c, 1));
+      const ofKeys = [
+        'period_used',
+        'day_spend',
+        'last_cost',
+        'input_tokens',
+        'output_tokens',
+        'requests',
+        'budget',
+        'cap',
+      ];
+      const ofAccounts = ['reserved_tokens', 'credit_used', 'tokens_used', 'credit_cap', 'token_cap'];
+      const wrong: readonly (readonly [where: string, changes: readonly string[]])[] = [
+        ['accounts', [...amounts, ...ofKeys].map((column) => below(column, 0))],
+        ['accounts', [...limits, below('capture_days', 1), 'used = 11', 'used = 4, reserved = 7', 'budget = 5']],
+        ['accounts', [`mode = 'free'`, `mode = 'token_budget'`, `period = 'year'`, `status = 'gone'`]],
+        [
+          'tree_accounts',
+          [...[...amounts, ...ofAccounts].map((column) => below(column, 0)), ...limits, `status = 'gone'`],
+        ],
+        ['tree_accounts', ['credit_cap = 5', `credit_period = 'day'`, 'token_cap = 5', `token_period = 'day'`]],
+        ['tree_accounts', [`credit_cap = 5, credit_period = 'year'`, `token_cap = 5, token_period = 'year'`]],
+        ['tree_accounts WHERE parent_id IS NULL', [`root_id = 'other'`, 'used = 1']],
+        ['tree_accounts WHERE parent_id IS NOT NULL', ['root_id = id', 'parent_id = NULL', 'purchased = 1']],
+      ];
+      for (const [where, changes] of wrong) {
+        const [table = '', ...rest] = where.split(' ');
+        for (const change of changes) {
+          const sql = `UPDATE gateway.${table} SET ${change} ${rest.join(' ')}`;
+          await assert.rejects(server.query(database, sql), { code: '23514' }, sql);
+        }
+      }
+      const fine = `UPDATE gateway.tree_accounts SET credit_cap = 0, credit_period = 'none', rpm_limit = 1, status = 'closed'`;
+      await server.query(database, fine);
+      await server.query(database, `UPDATE gateway.accounts SET used = 10, cap = 0, rpm_limit = NULL, period = 'week'`);
     });
 
     test('every table that requests write begins its primary key with the key, or with the root of its tree', async () => {

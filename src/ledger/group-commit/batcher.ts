@@ -1,7 +1,8 @@
 /**
  * Group commit: the operations of one turn of the event loop are applied as one batch, one batch at a time; what arrives
  * meanwhile becomes the next batch. Operations that must wait for the next flush anyway are gathered until the running one
- * has ended (see `FlushCoalescer`).
+ * has ended (see `FlushCoalescer`); where a batch is a round trip, it may wait for those whom the last one answered (see
+ * `ArrivalForecast`).
  */
 import { asStoreError, StoreError } from '../../storage/errors.ts';
 import {
@@ -14,6 +15,7 @@ import {
 } from '../operations.ts';
 import type { Mark } from '../port.ts';
 import type { Store } from '../store.ts';
+import { ArrivalForecast } from './arrival-forecast.ts';
 import { BatchStats } from './batch-stats.ts';
 import { alwaysWaitsForDisk, waitsForDisk } from './durability.ts';
 import { FlushCoalescer } from './flush-coalescer.ts';
@@ -41,7 +43,7 @@ interface Waiting {
 
 /**
  * `idle`: nothing will be sent until something else happens (an operation, the end of a flush, the time of a mark).
- * `gathering`: operations wait for others that are expected, at most `GATHER_MS`.
+ * `gathering`: operations wait for others that are expected, at most `GATHER_MS`, or as long as the forecast says.
  * `scheduled`: this turn of the event loop is collected and sent at its end.
  * `inFlight`: the store is applying a batch.
  * `closing`: what waits is still sent; nothing more is accepted.
@@ -55,6 +57,7 @@ export class Batcher {
   readonly #markDelayMs: number;
   readonly #stats: BatchStats;
   readonly #coalescer = new FlushCoalescer();
+  readonly #forecast = new ArrivalForecast();
   #state: State = 'idle';
   #queue: Waiting[] = [];
   /** Holds whose end the store did not take: whoever ends them sends it again until it has. */
@@ -160,14 +163,16 @@ export class Batcher {
   /** `allArrived`: nobody is known who would join those that wait. */
   #schedule(allArrived: boolean): void {
     if (this.#state !== 'idle' && this.#state !== 'gathering') return;
+    let waitMs = this.#forecast.waitMs(this.#queue.length, performance.now());
     if (!this.#urgent) {
       // The end of the flush schedules them.
       if (this.#flushes > 0) return;
-      if (!allArrived && this.#coalescer.worthWaiting) {
-        if (this.#state === 'idle') this.#gatherTimer = setTimeout(this.#onTurn, GATHER_MS);
-        this.#state = 'gathering';
-        return;
-      }
+      if (!allArrived && this.#coalescer.worthWaiting) waitMs = GATHER_MS;
+    }
+    if (waitMs > 0) {
+      if (this.#state === 'idle') this.#gatherTimer = setTimeout(this.#onTurn, waitMs);
+      this.#state = 'gathering';
+      return;
     }
     if (this.#gatherTimer !== null) clearTimeout(this.#gatherTimer);
     this.#gatherTimer = null;
@@ -183,6 +188,7 @@ export class Batcher {
     this.#become('inFlight');
     const sent = this.#queue.length <= this.#batchMax ? this.#queue : this.#queue.slice(0, this.#batchMax);
     this.#queue = this.#queue.slice(sent.length);
+    this.#forecast.onSend(sent.length);
     this.#urgent = this.#queue.length > 0;
     const marks = [...this.#marks.values()];
     this.#marks.clear();
@@ -230,6 +236,7 @@ export class Batcher {
     if (store.flushed === undefined) {
       // `apply` has waited for the disk.
       this.#stats.durable(sentAt);
+      this.#forecast.onAnswered(sent.length, this.#queue.length, sentAt, performance.now());
       return;
     }
     if (later.length === 0) return;

@@ -8,6 +8,7 @@ import { databaseAddress } from '../../core/database-url.ts';
 import type { Row } from '../columns.ts';
 import { StoreError } from '../errors.ts';
 import { leavesConnection } from './error-mapping.ts';
+import { Flight, type Prepared } from './flight.ts';
 import { onFirstServer, type Server } from './servers.ts';
 import { beginSession, type Session } from './session.ts';
 
@@ -32,6 +33,7 @@ interface Wire {
   /** The process that the other side announced; the types of the driver do not know it. */
   readonly client: Client & { readonly processID?: number | null };
   readonly socket: Socket;
+  readonly prepared: Prepared;
 }
 
 interface Opened extends Wire {
@@ -82,7 +84,8 @@ export class Connection {
 
   /**
    * One at a time on this connection. Undone when `work` fails. BEGIN travels with the first queries of `work`, and COMMIT with
-   * what it only sends. `limitMs`: for each answer; null: however long it takes.
+   * what it only sends. What has a name and is asked in one turn of the event loop is one flight. `limitMs`: for each answer;
+   * null: however long it takes.
    */
   transaction<T>(
     mode: string,
@@ -92,8 +95,23 @@ export class Connection {
     const run = this.#turn.then(async () => {
       const opened = this.#opened ?? (await this.#openInTime());
       const { perTransaction, prepares } = opened.session;
-      const query: Query = (text, values = [], name) =>
-        this.#run(opened, text, values, prepares ? name : undefined, limitMs);
+      let flight: Flight | null = null;
+      const depart = (): void => {
+        if (flight !== null) opened.client.query(flight);
+        flight = null;
+      };
+      const query: Query = (text, values = [], name) => {
+        const preparedName = prepares ? name : undefined;
+        if (preparedName === undefined) {
+          depart();
+          return this.#run(opened, text, values, undefined, limitMs);
+        }
+        if (flight === null) {
+          flight = this.#flight(opened, limitMs);
+          process.nextTick(depart);
+        }
+        return flight.ask(text, values, preparedName);
+      };
       const sent: Promise<unknown>[] = [];
       const send: Send = (text, values, name) => {
         const answer = query(text, values, name);
@@ -101,10 +119,11 @@ export class Connection {
         answer.catch(() => undefined);
         sent.push(answer);
       };
-      send(perTransaction === null ? `BEGIN ${mode}` : `BEGIN ${mode}; ${perTransaction}`);
+      if (perTransaction === null) send(`BEGIN ${mode}`, [], `begin ${mode}`);
+      else send(`BEGIN ${mode}; ${perTransaction}`);
       try {
         const value = await work(query, send);
-        send('COMMIT');
+        send('COMMIT', [], 'commit');
         await Promise.all(sent);
         return value;
       } catch (error) {
@@ -150,13 +169,7 @@ export class Connection {
     name: string | undefined,
     limitMs: number | null = this.#limitMs,
   ): Promise<readonly Row[]> {
-    let late = false;
-    const giveUp = (): void => {
-      late = true;
-      wire.socket.destroy();
-    };
-    const timer = limitMs === null ? undefined : setTimeout(giveUp, limitMs);
-    clearTimeout(this.#idle);
+    const watch = this.#watch(wire, limitMs);
     // What is asked in one turn of the event loop travels together.
     wire.socket.cork();
     process.nextTick(() => wire.socket.uncork());
@@ -166,14 +179,37 @@ export class Connection {
       const { rows } = await wire.client.query<Row>(config);
       return rows;
     } catch (error) {
-      if (late || !leavesConnection(error)) this.#giveUp(wire);
-      if (late) throw new StoreError(`the database gave no answer within ${limitMs} ms`, { cause: error });
-      throw error;
+      throw watch.explain(error);
     } finally {
-      clearTimeout(timer);
-      const { idleMs } = this.#options;
-      if (idleMs !== undefined) this.#idle = setTimeout(() => this.#leave(wire), idleMs).unref();
+      watch.end();
     }
+  }
+
+  #flight(wire: Wire, limitMs: number | null): Flight {
+    const watch = this.#watch(wire, limitMs);
+    return new Flight(wire.prepared, watch.explain, watch.end);
+  }
+
+  /** Until `end` the other side has to answer in time, or it is given up. `explain`: what a failure is called, and its end of the connection. */
+  #watch(wire: Wire, limitMs: number | null): { explain: (error: unknown) => unknown; end: () => void } {
+    let late = false;
+    const giveUp = (): void => {
+      late = true;
+      wire.socket.destroy();
+    };
+    const timer = limitMs === null ? undefined : setTimeout(giveUp, limitMs);
+    clearTimeout(this.#idle);
+    return {
+      explain: (error) => {
+        if (late || !leavesConnection(error)) this.#giveUp(wire);
+        return late ? new StoreError(`the database gave no answer within ${limitMs} ms`, { cause: error }) : error;
+      },
+      end: () => {
+        clearTimeout(timer);
+        const { idleMs } = this.#options;
+        if (idleMs !== undefined) this.#idle = setTimeout(() => this.#leave(wire), idleMs).unref();
+      },
+    };
   }
 
   #leave(wire: Wire): void {
@@ -236,7 +272,7 @@ export class Connection {
       stream: () => socket,
       pipeline: true,
     });
-    const wire: Wire = { client, socket };
+    const wire: Wire = { client, socket, prepared: new Map() };
     client.on('error', () => this.#giveUp(wire));
     client.on('end', () => this.#giveUp(wire));
     // A server that takes connections and then hangs must not keep the others waiting for longer than one that takes none.
