@@ -16,7 +16,7 @@ const { opening, text, closing } = spoken();
 const SPOKEN = [...opening, text('Hi'), ...closing];
 
 /** A connection of the key to each of two gateways. */
-async function pair(settings: object, keyInput: object = {}) {
+async function pair(settings: object, keyInput: Record<string, unknown> = {}) {
   const scene = await runScene({ engine: 'postgres', settings });
   const other = await scene.another();
   const key: CreatedKey = await scene.gateway.creditKey(keyInput);
