@@ -1,7 +1,6 @@
 /** Reading a run: the response as it is now, and its events as a stream, first those that are stored and then live ones. */
 import { GatewayError } from '../core/conditions.ts';
-import type { RunState, StoredLink } from '../ledger/port.ts';
-import { INPUT_EVENT } from '../ledger/port-runs.ts';
+import { INPUT_EVENT, type RunState, type StoredLink } from '../ledger/port.ts';
 import { isObject, type Json, type JsonObject, parseJson, stringAt } from '../lib/json.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { addDoneItems, endedResponse, endingFrame, framesAfter, lastResponse } from '../wire/responses/run-events.ts';

@@ -1,9 +1,6 @@
 /** The part of the ledger's port that is about runs: responses that are made in the background. */
 import { change, lookup, type MethodsOf } from './operation.ts';
 
-/** The input of a run is read under this number, before its first event. */
-export const INPUT_EVENT = -1;
-
 /** What a run begins with. It lives as long as its hold. The texts are JSON of the caller, opaque to the ledger. */
 export interface NewRun {
   readonly id: string;

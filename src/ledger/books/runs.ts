@@ -1,8 +1,17 @@
 /** Runs and their events, the same in both stores. What belongs to a hold is written together with it. */
 import { bytes, flag, integer, type Row, text } from '../../storage/columns.ts';
 import type { Pruned } from '../operations.ts';
-import type { NewRun, RunEnd, RunEvents, RunName, RunPage, RunProgress, RunState, RunStatus } from '../port.ts';
-import { INPUT_EVENT } from '../port-runs.ts';
+import {
+  INPUT_EVENT,
+  type NewRun,
+  type RunEnd,
+  type RunEvents,
+  type RunName,
+  type RunPage,
+  type RunProgress,
+  type RunState,
+  type RunStatus,
+} from '../port.ts';
 import { query, queryOne, type Work } from './work.ts';
 
 /** Their events are large, so fewer of them are removed at a time than of other rows. */
