@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CreatedKey } from '../src/admin/keys/schema.ts';
 import { runAgent, type Task, versionOf } from '../test/agents/agents.ts';
+import { LONG_SESSIONS, playSession } from '../test/agents/long-sessions.ts';
 import { closedOutside } from '../test/agents/outside.ts';
 import type { Ended } from '../test/agents/processes.ts';
 import { SCENARIOS } from '../test/agents/scenarios.ts';
@@ -173,6 +174,11 @@ export async function playAgent(
       const lane = scenario.upstream === agent.route ? 'native' : 'translated';
       const what = `a tool loop on ${scenario.upstream}: ${scenario.what}`;
       rows.push(row({ what, lane }, () => slots.use('long', () => playLoop(scenario, installed))));
+    }
+    for (const session of LONG_SESSIONS.filter((one) => agentOf(one.agent) === agent)) {
+      const lane = session.upstream === agent.route ? 'native' : 'translated';
+      const what = `a long session on ${session.upstream}: ${session.what}`;
+      rows.push(row({ what, lane }, () => slots.use('long', () => playSession(session, installed))));
     }
     const played = { rows: await Promise.all(rows), sights: await Promise.all(sights) };
     const unasked = player.lists.length > 0 ? {} : { notRun: UNASKED };

@@ -17,6 +17,8 @@ export interface Announcement {
     readonly modes: readonly StreamMode[];
     /** Only with the models of this one. */
     readonly provider?: TriedModel['provider'] | null;
+    /** It asks for a restart of the gateway. */
+    readonly restarts?: boolean;
   }[];
 }
 
@@ -43,14 +45,18 @@ export interface ProgramOptions {
   readonly home: string;
   /** Everything that is not on this machine is sent here. */
   readonly proxy: string;
+  /** How the gateway is restarted when the program asks for that. */
+  readonly restart?: () => Promise<void>;
 }
 
 export class ClientProgram implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterator<string>;
+  readonly #restart: () => Promise<void>;
   #errors = '';
 
-  constructor({ command, args, home, proxy }: ProgramOptions) {
+  constructor({ command, args, home, proxy, restart }: ProgramOptions) {
+    this.#restart = restart ?? (() => Promise.reject(new Error('the gateway cannot be restarted here')));
     this.#child = spawn(command, args, {
       cwd: home,
       env: {
@@ -90,7 +96,10 @@ export class ClientProgram implements AsyncDisposable {
       for (;;) {
         const { done, value } = await this.#lines.next();
         if (done) throw new Error(`the program ended, or took more than ${TASK_MS / 1_000} s: ${this.#errors.trim()}`);
-        if (value.startsWith('{"')) return JSON.parse(value) as T;
+        if (value === '{"restart":true}') {
+          await this.#restart();
+          this.#child.stdin.write('{}\n');
+        } else if (value.startsWith('{"')) return JSON.parse(value) as T;
       }
     } finally {
       clearTimeout(late);

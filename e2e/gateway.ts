@@ -42,15 +42,29 @@ function configText(origin: string): string {
   });
 }
 
+export interface GatewayOfClients extends StartedGateway {
+  /** Stops it as an operator does, and starts it again on its data, at the same address. */
+  restart(): Promise<void>;
+}
+
 /** Each client has its own: what one does to the providers' circuits is nothing to the next. */
-export async function gatewayOfClients(): Promise<StartedGateway> {
+export async function gatewayOfClients(): Promise<GatewayOfClients> {
   const foreign = new LLMock({ port: 0, logLevel: 'silent' });
   foreign.on({ predicate: () => true }, answer);
   await foreign.start();
-  const gateway = await startedGateway({ config: configText(foreign.url), env: { GATEWAY_SANDBOX: 'strict' } });
+  const config = configText(foreign.url);
+  const env = { GATEWAY_SANDBOX: 'strict' };
+  const gateway = await startedGateway({ config, env });
+  const { port: GATEWAY_PORT } = new URL(gateway.origin);
+  let current: StartedGateway = gateway;
   return {
     ...gateway,
+    restart: async () => {
+      await current.stop();
+      current = await startedGateway({ config, env: { ...env, GATEWAY_PORT }, dataDir: gateway.dataDir });
+    },
     [Symbol.asyncDispose]: async () => {
+      await current.stop();
       await gateway[Symbol.asyncDispose]();
       await foreign.stop();
     },

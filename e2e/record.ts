@@ -74,8 +74,8 @@ function distinct(exchanges: readonly Exchange[]): object[] {
 async function playProgram({ command, file }: Program, { gateway, wire, proxy, home }: Place): Promise<undefined> {
   await using program = new ClientProgram({ command, args: [file], home, proxy });
   const { cases } = await program.announcement();
-  for (const { name, modes, route } of cases) {
-    for (const mode of modes) {
+  for (const { name, modes, route, restarts } of cases) {
+    for (const mode of restarts === true ? [] : modes) {
       const key = await gateway.creditKey();
       const answer = await program.run({
         case: name,

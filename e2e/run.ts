@@ -35,7 +35,8 @@ async function play({ name, command, file }: Program): Promise<Played> {
   try {
     await using gateway = await gatewayOfClients();
     await using outside = await closedOutside();
-    await using program = new ClientProgram({ command, args: [file], home, proxy: outside.proxy });
+    const { restart } = gateway;
+    await using program = new ClientProgram({ command, args: [file], home, proxy: outside.proxy, restart });
     announced = await program.announcement();
     const rows = await playCases(gateway, program, announced);
     const sights = await playFaults(gateway, program, announced);

@@ -1,5 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import OpenAI from 'openai';
-import { checkAbort, checkErrors, expect, failure, LONG, Seen, SUNNY, serve, versionOf, WEATHER } from './protocol.mjs';
+import { ResponsesWS } from 'openai/resources/responses/ws';
+import {
+  checkAbort,
+  checkErrors,
+  expect,
+  failure,
+  LONG,
+  restarted,
+  Seen,
+  SLOW,
+  SUNNY,
+  serve,
+  versionOf,
+  WEATHER,
+} from './protocol.mjs';
 
 const client = ({ key, baseUrl }, options = {}) => new OpenAI({ apiKey: key, baseURL: baseUrl, ...options });
 const user = (content) => [{ role: 'user', content }];
@@ -11,6 +26,39 @@ async function chat(openai, body, stream) {
 
 async function respond(openai, body, stream) {
   return stream ? openai.responses.stream(body).finalResponse() : openai.responses.create(body);
+}
+
+/** A background response once it has ended. */
+async function ended(openai, id) {
+  for (;;) {
+    const response = await openai.responses.retrieve(id);
+    if (response.status !== 'queued' && response.status !== 'in_progress') return response;
+    await delay(50);
+  }
+}
+
+/** The events of a background response; with `until` they are left at the first that fits, as by a connection that is cut. */
+async function eventsOf(stream, until = () => false) {
+  const events = [];
+  for await (const event of await stream) {
+    events.push(event);
+    if (until(event)) break;
+  }
+  return events;
+}
+
+const isText = ({ type }) => type === 'response.output_text.delta';
+
+/** A background response that is read up to its first text, and left. */
+async function leftInTheMiddle(openai, model, input) {
+  const begun = await openai.responses.create({ model, input, background: true, stream: true });
+  const events = await eventsOf(begun, isText);
+  return { id: events[0].response.id, events, after: events.at(-1).sequence_number };
+}
+
+function expectSameEvents(parts, whole) {
+  const numbers = (events) => events.map((event) => event.sequence_number).join();
+  expect(numbers(parts) === numbers(whole), `every event once: ${numbers(parts)} of ${numbers(whole)}`);
 }
 
 await serve('openai (JavaScript)', versionOf('openai'), {
@@ -136,6 +184,93 @@ await serve('openai (JavaScript)', versionOf('openai'), {
       const error = await failure(openai.responses.retrieve(ended.id));
       expect(error instanceof OpenAI.NotFoundError, 'it is gone');
       return new Seen().usage(ended.usage);
+    },
+  },
+  'responses: in the background, polled': {
+    route: 'responses',
+    modes: ['whole'],
+    async run(task) {
+      const openai = client(task);
+      const begun = await openai.responses.create({ model: task.model, input: task.text, background: true });
+      expect(begun.background === true && begun.status === 'in_progress', 'it has begun');
+      const { usage, status, output_text: said } = await ended(openai, begun.id);
+      expect(status === 'completed' && said.length > 0, 'it is complete');
+      return new Seen().usage(usage);
+    },
+  },
+  'responses: in the background, taken up after a cut in the middle': {
+    route: 'responses',
+    modes: ['streamed'],
+    async run(task) {
+      const openai = client(task);
+      const { id, events, after } = await leftInTheMiddle(openai, task.model, SLOW);
+      const rest = await eventsOf(openai.responses.retrieve(id, { stream: true, starting_after: after }));
+      expectSameEvents([...events, ...rest], await eventsOf(openai.responses.retrieve(id, { stream: true })));
+      expect(rest.at(-1).type === 'response.completed', 'it is complete');
+      return new Seen().usage(rest.at(-1).response.usage);
+    },
+  },
+  'responses: in the background, taken up after a restart of the gateway': {
+    route: 'responses',
+    modes: ['streamed'],
+    provider: 'sandbox',
+    restarts: true,
+    async run(task) {
+      const openai = client(task);
+      const before = await leftInTheMiddle(openai, task.model, SLOW);
+      expect((await ended(openai, before.id)).status === 'completed', 'one that is complete');
+      const live = await leftInTheMiddle(openai, task.model, LONG);
+      await restarted();
+      for (const [{ id, events, after }, last] of [
+        [before, 'completed'],
+        [live, 'failed'],
+      ]) {
+        const rest = await eventsOf(openai.responses.retrieve(id, { stream: true, starting_after: after }));
+        expectSameEvents([...events, ...rest], await eventsOf(openai.responses.retrieve(id, { stream: true })));
+        expect(rest.at(-1).type === `response.${last}`, `the end: ${last}`);
+        expect((await openai.responses.retrieve(id)).status === last, last);
+      }
+      const { error } = await openai.responses.retrieve(live.id);
+      expect(error.code === 'server_error' && /shutting down/.test(error.message), 'why it failed');
+      return new Seen().cut();
+    },
+  },
+  'responses: in the background, cancelled': {
+    route: 'responses',
+    modes: ['whole'],
+    provider: 'sandbox',
+    async run(task) {
+      const openai = client(task);
+      const { id, after } = await leftInTheMiddle(openai, task.model, LONG);
+      const cancelled = await openai.responses.cancel(id);
+      expect(cancelled.status === 'cancelled', 'it is cancelled');
+      expect((await openai.responses.cancel(id)).status === 'cancelled', 'twice is no mistake');
+      const rest = await eventsOf(openai.responses.retrieve(id, { stream: true, starting_after: after }));
+      expect(rest.at(-1).type === 'response.cancelled', 'its readers see the end');
+      return new Seen().cut();
+    },
+  },
+  'responses: over a WebSocket': {
+    route: 'responses',
+    modes: ['streamed'],
+    async run(task) {
+      const seen = new Seen();
+      const socket = new ResponsesWS(client(task), { reconnect: null });
+      const failed = new Promise((_, reject) => socket.on('error', reject));
+      try {
+        let previous;
+        for (const input of [task.text, 'and then?']) {
+          const completed = new Promise((resolve) => socket.once('response.completed', resolve));
+          const create = { model: task.model, input, store: false, previous_response_id: previous };
+          socket.send({ type: 'response.create', ...create });
+          const { response } = await Promise.race([completed, failed]);
+          previous = response.id;
+          seen.usage(response.usage);
+        }
+      } finally {
+        socket.close();
+      }
+      return seen;
     },
   },
   'models: list and retrieve': {

@@ -25,6 +25,9 @@ export const WEATHER = {
 /** Long enough that it can be given up on the way. */
 export const LONG = 'A long story. [[tokens=2000]] [[delay=20]]';
 
+/** Long enough that it is not complete when its client has gone. */
+export const SLOW = 'Tell me something. [[tokens=30]] [[delay=20]]';
+
 /** What the tool says; the sandbox repeats it. */
 export const SUNNY = 'sunny in the city';
 
@@ -100,22 +103,32 @@ export async function checkAbort(sdk, task, ask) {
   expect(task.model.startsWith('foreign/') || answer instanceof sdk.APIUserAbortError, 'APIUserAbortError');
 }
 
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+/** The runner stops the gateway and starts it again on its data, at the same address. */
+export async function restarted() {
+  say({ restart: true });
+  await lines.next();
+}
+
 /**
- * `cases`: name → { route, modes, provider, run(task) }; with a provider it is for that one's models only. A task has the members `key`, `origin`, `baseUrl`, `model`, `text`, `stream`.
+ * `cases`: name → { route, modes, provider, restarts, run(task) }; with a provider it is for that one's models only, and
+ * `restarts` where it asks for a restart. A task has the members `key`, `origin`, `baseUrl`, `model`, `text`, `stream`.
  */
 export async function serve(client, version, cases) {
-  const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
   say({
     client,
     version,
-    cases: Object.entries(cases).map(([name, { route, modes = ['whole', 'streamed'], provider }]) => ({
+    cases: Object.entries(cases).map(([name, { route, modes = ['whole', 'streamed'], provider, restarts }]) => ({
       name,
       route,
       modes,
       provider,
+      restarts,
     })),
   });
-  for await (const line of createInterface({ input: process.stdin })) {
+  for await (const line of lines) {
     const task = JSON.parse(line);
     try {
       const { input, output, answers, isCut } = await cases[task.case].run(task);

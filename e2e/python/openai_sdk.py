@@ -1,10 +1,25 @@
 import json
+import time
 
 import openai
 from openai import OpenAI
 from pydantic import BaseModel
 
-from protocol import BOTH, LONG, STREAMED, SUNNY, WEATHER, WHOLE, Seen, check_errors, expect, failure, serve
+from protocol import (
+    BOTH,
+    LONG,
+    SLOW,
+    STREAMED,
+    SUNNY,
+    WEATHER,
+    WHOLE,
+    Seen,
+    check_errors,
+    expect,
+    failure,
+    restarted,
+    serve,
+)
 
 
 class City(BaseModel):
@@ -150,6 +165,94 @@ def responses_turns(task):
     return seen
 
 
+def ended(responses, id):
+    """A background response once it has ended."""
+    while (response := responses.retrieve(id)).status in ("queued", "in_progress"):
+        time.sleep(0.05)
+    return response
+
+
+def events_of(stream, until=lambda event: False):
+    """The events of a background response; with `until` they are left at the first that fits, as by a connection that is cut."""
+    events = []
+    with stream:
+        for event in stream:
+            events.append(event)
+            if until(event):
+                break
+    return events
+
+
+def left_in_the_middle(responses, model, text):
+    """A background response that is read up to its first text, and left."""
+    begun = responses.create(model=model, input=text, background=True, stream=True)
+    events = events_of(begun, lambda event: event.type == "response.output_text.delta")
+    return events[0].response.id, events, events[-1].sequence_number
+
+
+def rest_of(responses, id, events, after):
+    """The events after that one; together with those before, they are all, and each of them once."""
+    rest = events_of(responses.retrieve(id, stream=True, starting_after=after))
+    whole = events_of(responses.retrieve(id, stream=True))
+    numbers, wanted = ([event.sequence_number for event in part] for part in (events + rest, whole))
+    expect(numbers == wanted, f"every event once: {numbers} of {wanted}")
+    return rest
+
+
+def background_polled(task):
+    responses = client(task).responses
+    begun = responses.create(model=task["model"], input=task["text"], background=True)
+    expect(begun.background is True and begun.status == "in_progress", "it has begun")
+    response = ended(responses, begun.id)
+    expect(response.status == "completed" and response.output_text, "it is complete")
+    return Seen().add(response.usage.input_tokens, response.usage.output_tokens)
+
+
+def background_cut(task):
+    responses = client(task).responses
+    last = rest_of(responses, *left_in_the_middle(responses, task["model"], SLOW))[-1]
+    expect(last.type == "response.completed", "it is complete")
+    return Seen().add(last.response.usage.input_tokens, last.response.usage.output_tokens)
+
+
+def background_restart(task):
+    responses = client(task).responses
+    before = left_in_the_middle(responses, task["model"], SLOW)
+    expect(ended(responses, before[0]).status == "completed", "one that is complete")
+    live = left_in_the_middle(responses, task["model"], LONG)
+    restarted()
+    for left, last in ((before, "completed"), (live, "failed")):
+        expect(rest_of(responses, *left)[-1].type == f"response.{last}", f"the end: {last}")
+        expect(responses.retrieve(left[0]).status == last, last)
+    error = responses.retrieve(live[0]).error
+    expect(error.code == "server_error" and "shutting down" in error.message, "why it failed")
+    return Seen().cut()
+
+
+def background_cancelled(task):
+    responses = client(task).responses
+    id, _, after = left_in_the_middle(responses, task["model"], LONG)
+    expect(responses.cancel(id).status == "cancelled", "it is cancelled")
+    expect(responses.cancel(id).status == "cancelled", "twice is no mistake")
+    rest = events_of(responses.retrieve(id, stream=True, starting_after=after))
+    expect(rest[-1].type == "response.cancelled", "its readers see the end")
+    return Seen().cut()
+
+
+def web_socket(task):
+    seen, previous = Seen(), None
+    with client(task).responses.connect(max_retries=0) as connection:
+        for text in (task["text"], "and then?"):
+            connection.response.create(model=task["model"], input=text, store=False, previous_response_id=previous)
+            for event in connection:
+                expect(event.type not in ("error", "response.failed"), event)
+                if event.type == "response.completed":
+                    break
+            previous = event.response.id
+            seen.add(event.response.usage.input_tokens, event.response.usage.output_tokens)
+    return seen
+
+
 def models(task):
     expect(any(model.id == task["model"] for model in client(task).models.list()), "the model in the list")
     expect(client(task).models.retrieve(task["model"]).id == task["model"], "the model by its id")
@@ -170,6 +273,17 @@ serve(
         "responses: structured output": ("responses", WHOLE, responses_structured),
         "responses: three turns by previous_response_id": ("responses", BOTH, responses_turns),
         "responses: the events of a stream, retrieve and delete": ("responses", STREAMED, responses_kept),
+        "responses: in the background, polled": ("responses", WHOLE, background_polled),
+        "responses: in the background, taken up after a cut in the middle": ("responses", STREAMED, background_cut),
+        "responses: in the background, taken up after a restart of the gateway": (
+            "responses",
+            STREAMED,
+            background_restart,
+            "sandbox",
+            True,
+        ),
+        "responses: in the background, cancelled": ("responses", WHOLE, background_cancelled, "sandbox"),
+        "responses: over a WebSocket": ("responses", STREAMED, web_socket),
         "models: list and retrieve": ("models", WHOLE, models),
         "idempotency key": ("chat", BOTH, idempotency),
         "error classes, request ids and retries": ("chat", WHOLE, errors, "sandbox"),

@@ -19,6 +19,7 @@ BOTH = ["whole", "streamed"]
 WHOLE = ["whole"]
 STREAMED = ["streamed"]
 LONG = "A long story. [[tokens=2000]] [[delay=20]]"
+SLOW = "Tell me something. [[tokens=30]] [[delay=20]]"
 
 
 class Seen:
@@ -76,21 +77,28 @@ def check_errors(sdk, ask):
     expect((once, often) == (1, 3), f"one request for what stays wrong, three for what may pass: {once}, {often}")
 
 
-def serve(client, package, cases, also=()):
-    """`cases`: name -> (route, modes, function of a task[, provider whose models alone it is for]); `also`: packages whose
-    versions are told too."""
+def say(line):
+    print(json.dumps(line, separators=(",", ":")), flush=True)
 
-    def say(line):
-        print(json.dumps(line, separators=(",", ":")), flush=True)
+
+def restarted():
+    """The runner stops the gateway and starts it again on its data, at the same address."""
+    say({"restart": True})
+    sys.stdin.readline()
+
+
+def serve(client, package, cases, also=()):
+    """`cases`: name -> (route, modes, function of a task[, provider whose models alone it is for[, whether it asks for a
+    restart]]); `also`: packages whose versions are told too."""
 
     others = ", ".join(f"{name} {version(name)}" for name in also)
     versions = f"{version(package)} ({others})" if others else version(package)
     announced = [
-        {"name": name, "route": route, "modes": modes, "provider": only[0] if only else None}
-        for name, (route, modes, _, *only) in cases.items()
+        {"name": name, "route": route, "modes": modes, "provider": (rest or [None])[0], "restarts": True in rest}
+        for name, (route, modes, _, *rest) in cases.items()
     ]
     say({"client": client, "version": versions, "cases": announced})
-    for line in sys.stdin:
+    for line in iter(sys.stdin.readline, ""):
         task = json.loads(line)
         try:
             seen = cases[task["case"]][2](task)

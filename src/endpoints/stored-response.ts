@@ -7,7 +7,7 @@ import { endRun } from '../exchange/end-run.ts';
 import { type Gateway, storeFailed } from '../exchange/gateway.ts';
 import type { ClientRequest } from '../exchange/request.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
-import { runResponse, streamRun } from '../exchange/run-reader.ts';
+import { runLink, runResponse, streamRun } from '../exchange/run-reader.ts';
 import { refuse } from '../wire/errors.ts';
 import type { DeletedResponse, InputItemList } from '../wire/responses/schema.ts';
 import { isStorableId, readResponse } from '../wire/responses/stored-items.ts';
@@ -81,7 +81,13 @@ export async function listInputItems(gateway: Gateway, request: ClientRequest): 
   const page = readPage(new URLSearchParams(request.query));
   const { responses, limits } = gateway.policy();
   const renewal = { keyId, keepMs: responses.keepMs, bytesMax: limits.bodyBytes };
-  const outcome = await gateway.ledger.findChain(id, renewal).catch(storeFailed);
+  let outcome = await gateway.ledger.findChain(id, renewal).catch(storeFailed);
+  const run = outcome.kind === 'unknown' && outcome.id === id ? await runLink(gateway, keyId, id) : null;
+  if (run !== null && run.parentId === null) return { body: pageOf(inputOf([run]), page) };
+  if (run !== null && run.parentId !== null) {
+    outcome = await gateway.ledger.findChain(run.parentId, renewal).catch(storeFailed);
+    if (outcome.kind === 'chain') outcome = { kind: 'chain', links: [...outcome.links, run] };
+  }
   if (outcome.kind === 'too_large') {
     const message = `The items of this response have more than ${limits.bodyBytes} bytes: they are not listed.`;
     throw new GatewayError('request_too_large', { message });

@@ -1,7 +1,7 @@
 /** `background: true`: the response is made in the background, by a run that belongs to the gateway. */
 import type { Policy } from '../core/policy.ts';
 import type { NewRun } from '../ledger/port.ts';
-import type { JsonObject } from '../lib/json.ts';
+import { isObject, type JsonObject } from '../lib/json.ts';
 import { refuse } from '../wire/errors.ts';
 import { change } from '../wire/json/edit.ts';
 import { type ParsedBody, parseBody } from '../wire/json/parse-request.ts';
@@ -46,9 +46,11 @@ export function newRun(requestId: string, plan: Plan, { responses, runs }: Polic
     { id, background: true, status: 'in_progress', model: plan.model.id },
     { request: echoedRequest(body, state?.answer), outputLimit: plan.outputLimit, nowS: () => nowS },
   );
+  const input = JSON.stringify((state?.newInput ?? []).filter(isObject));
   return {
     id,
     response: JSON.stringify(response),
+    input: Buffer.byteLength(input) > responses.recordBytes ? null : input,
     keepMs: responses.keepMs,
     keyBytesMax: runs.keyBytes,
   };

@@ -1,7 +1,7 @@
 /** Reading a run: the response as it is now, and its events as a stream, first those that are stored and then live ones. */
 import { GatewayError } from '../core/conditions.ts';
-import type { RunState } from '../ledger/port.ts';
-import { isObject, type Json, type JsonObject, parseJson } from '../lib/json.ts';
+import { INPUT_EVENT, type RunState, type StoredLink } from '../ledger/port.ts';
+import { isObject, type Json, type JsonObject, parseJson, stringAt } from '../lib/json.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { addDoneItems, endedResponse, endingFrame, framesAfter, lastResponse } from '../wire/responses/run-events.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
@@ -29,6 +29,16 @@ export async function runResponse(gateway: Gateway, keyId: string, run: RunState
   const { ledger } = gateway;
   const end = await ledger.readRun(keyId, run.id, run.lastEvent - 1, 1).catch(storeFailed);
   return lastResponse(Buffer.concat(end?.events.map(({ frames }) => frames) ?? [])) ?? firstResponse(run);
+}
+
+/** A run as a link of a conversation, while its response is not kept as such; null where its input is not there. */
+export async function runLink({ ledger }: Gateway, keyId: string, id: string): Promise<StoredLink | null> {
+  const run = await ledger.findRun(keyId, { id }).catch(storeFailed);
+  const page = await ledger.readRun(keyId, id, INPUT_EVENT - 1, 1).catch(storeFailed);
+  const [first] = page?.events ?? [];
+  if (run === null || first?.first !== INPUT_EVENT) return null;
+  const parentId = stringAt(firstResponse(run), 'previous_response_id') ?? null;
+  return { id, parentId, input: Buffer.from(first.frames).toString(), output: '' };
 }
 
 function firstResponse({ response }: RunState): JsonObject {

@@ -1,11 +1,13 @@
 /** The part of the ledger's port that is about runs: responses that are made in the background. */
 import { change, lookup, type MethodsOf } from './operation.ts';
 
-/** What a run begins with. It lives as long as its hold. The text is JSON of the caller, opaque to the ledger. */
+/** What a run begins with. It lives as long as its hold. The texts are JSON of the caller, opaque to the ledger. */
 export interface NewRun {
   readonly id: string;
   /** As its client sees it first. */
   readonly response: string;
+  /** The items that were new in its request; null where they are too large to be kept. */
+  readonly input: string | null;
   /** How long it is kept after its end. */
   readonly keepMs: number;
   /** All runs of the key that have ended together: the oldest leave until there is room. */

@@ -36,6 +36,9 @@ export const OWN_ENTRY_PREFIX = 'gateway:';
 /** How often the progress of a live hold is marked, so that no more than a second of it is lost with its process. */
 export const MARK_INTERVAL_MS = 800;
 
+/** The input of a run is read under this number, before its first event. */
+export const INPUT_EVENT = -1;
+
 /** What a request does, beside its admission. */
 export const REQUEST_OPERATIONS = {
   /**

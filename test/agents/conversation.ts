@@ -86,17 +86,19 @@ interface ResponsesTool {
   readonly tools?: readonly ResponsesTool[];
 }
 
+interface ResponsesItem {
+  readonly type?: string;
+  readonly role?: string;
+  readonly content?: Content;
+  readonly call_id?: string;
+  readonly output?: Content;
+  readonly encrypted_content?: string;
+  readonly tools?: readonly ResponsesTool[];
+}
+
 interface ResponsesRequest {
   readonly instructions?: string;
-  readonly input: readonly {
-    readonly type?: string;
-    readonly role?: string;
-    readonly content?: Content;
-    readonly call_id?: string;
-    readonly output?: Content;
-    readonly encrypted_content?: string;
-    readonly tools?: readonly ResponsesTool[];
-  }[];
+  readonly input: string | readonly ResponsesItem[];
   readonly tools?: readonly ResponsesTool[];
   readonly reasoning?: object;
 }
@@ -109,7 +111,8 @@ function responsesTools(tools: readonly ResponsesTool[]): OfferedTool[] {
   });
 }
 
-function responses({ instructions = '', input, tools = [], reasoning }: ResponsesRequest): Conversation {
+function responses({ instructions = '', input: sent, tools = [], reasoning }: ResponsesRequest): Conversation {
+  const input: readonly ResponsesItem[] = typeof sent === 'string' ? [{ role: 'user', content: sent }] : sent;
   const told = input.filter(({ role }) => role !== undefined && role !== 'assistant');
   const declared = input.flatMap((item) => (item.type === 'additional_tools' ? (item.tools ?? []) : []));
   return {

@@ -1,9 +1,10 @@
 /**
  * The real agents do a tool loop (read two files at once, edit one, run a command) through a started gateway, on upstreams
- * of every format. Heavier than a test, because the agents are installed: `npm run agents`.
+ * of every format, and sessions that become long: compacted, with tools that come on the way. Heavier than a test, because the agents are installed: `npm run agents`.
  * Words after the command choose scenarios by their name. `npm run agents -- sub-agents` runs eight of one agent at once instead.
  */
 import { installAgents } from './agents.ts';
+import { LONG_SESSIONS, playSession } from './long-sessions.ts';
 import { endGroupsOnSignals } from './processes.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { AGENTS, agentOf } from './set-ups.ts';
@@ -39,6 +40,10 @@ async function toolLoops(tally: Tally, words: readonly string[], installed: stri
     if (!(scenario.agent in AGENTS)) continue;
     const name = `${title} (${scenario.model}) on ${scenario.upstream}: ${scenario.what}`;
     if (isChosen(name, words)) await tallied(tally, name, () => playLoop(scenario, installed));
+  }
+  for (const session of LONG_SESSIONS) {
+    const name = `${agentOf(session.agent).title} (${session.model}) on ${session.upstream}, a long session: ${session.what}`;
+    if (isChosen(name, words)) await tallied(tally, name, () => playSession(session, installed));
   }
 }
 

@@ -60,18 +60,29 @@ function pieces(text: string): string[] {
   return [text.slice(0, third), text.slice(third, 2 * third), text.slice(2 * third)].filter((piece) => piece !== '');
 }
 
+/** A model that is asked for a summary of a conversation, and forgets what it was: its steps are taken in their order. */
+export interface Summarising {
+  /** What only such a request says. */
+  readonly asks: RegExp;
+  readonly summary: string;
+}
+
 export class ScriptedUpstream {
   readonly #server: Server;
   readonly #script: readonly Step[];
+  readonly #summarising: Summarising | null;
   readonly #usesTools: boolean;
   /** Of the requests that offered tools, or of all where the script uses none. */
   readonly seen: Conversation[] = [];
+  /** Of the requests for a summary. */
+  readonly summarised: Conversation[] = [];
   /** What the script could not do, or what arrived and is no generation. */
   readonly surprises: string[] = [];
   answers = 0;
 
-  private constructor(script: readonly Step[]) {
+  private constructor(script: readonly Step[], summarising: Summarising | null) {
     this.#script = script;
+    this.#summarising = summarising;
     this.#usesTools = script.some(({ calls }) => calls.length > 0);
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => {
@@ -82,8 +93,8 @@ export class ScriptedUpstream {
     });
   }
 
-  static async start(script: readonly Step[]): Promise<ScriptedUpstream> {
-    const upstream = new ScriptedUpstream(script);
+  static async start(script: readonly Step[], summarising: Summarising | null = null): Promise<ScriptedUpstream> {
+    const upstream = new ScriptedUpstream(script, summarising);
     await new Promise<void>((resolve) => upstream.#server.listen(0, '127.0.0.1', resolve));
     return upstream;
   }
@@ -116,11 +127,16 @@ export class ScriptedUpstream {
   }
 
   #answer(format: Format, conversation: Conversation): AnswerSpec {
+    const { asks, summary = '' } = this.#summarising ?? {};
+    if (asks?.test(conversation.said)) {
+      this.summarised.push(conversation);
+      return spoken([{ kind: 'text', pieces: pieces(summary) }], false);
+    }
     // Agents ask for titles and the like beside the loop, without tools.
     if (conversation.tools.length === 0 && this.#usesTools)
       return spoken([{ kind: 'text', pieces: ['A title'] }], false);
     this.seen.push(conversation);
-    const at = this.#stepAt(conversation.calls.length);
+    const at = this.#summarising === null ? this.#stepAt(conversation.calls.length) : this.seen.length - 1;
     const step = this.#script[at];
     if (step === undefined) throw new Error(`no step after ${conversation.calls.length} calls`);
     const blocks: Block[] = [];

@@ -23,6 +23,10 @@ export interface Place {
   readonly streams?: boolean | undefined;
   /** Over a WebSocket, where the agent can. */
   readonly webSocket?: boolean | undefined;
+  /** The program of an MCP server whose tools it is to offer, where the agent can. */
+  readonly mcpServer?: string | undefined;
+  /** It takes the gateway for OpenAI, and has a conversation of more tokens than this compacted, where the agent can. */
+  readonly compactsAt?: number | undefined;
 }
 
 export interface SetUp {
@@ -91,13 +95,18 @@ const claude: Agent = {
   title: 'Claude Code',
   package: { npm: '@anthropic-ai/claude-code' },
   route: 'messages',
-  async setUp({ installed, key, origin, model, prompt, resumes }) {
+  async setUp({ installed, home, key, origin, model, prompt, resumes, mcpServer }) {
     // The wrapper works without the package's install script.
     const script = join(installed, 'node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs');
-    const asked = ['-p', prompt, '--model', model, '--output-format', 'json', '--allowedTools', 'Read,Edit,Bash'];
+    const tools = mcpServer === undefined ? 'Read,Edit,Bash' : 'mcp__house';
+    const asked = ['-p', prompt, '--model', model, '--output-format', 'json', '--allowedTools', tools];
+    // Tools that are loaded from the start are sent as such, and those that come later in the conversation.
+    const house = { command: process.execPath, args: [mcpServer ?? ''], alwaysLoad: true };
+    if (mcpServer !== undefined) await writeJson(home, 'mcp.json', { mcpServers: { house } });
+    const mcp = mcpServer === undefined ? [] : ['--strict-mcp-config', '--mcp-config', join(home, 'mcp.json')];
     return {
       command: process.execPath,
-      args: [script, ...asked, ...(resumes ? ['--continue'] : [])],
+      args: [script, ...asked, ...mcp, ...(resumes ? ['--continue'] : [])],
       env: {
         ANTHROPIC_BASE_URL: origin,
         ANTHROPIC_AUTH_TOKEN: key,
@@ -115,10 +124,11 @@ const codex: Agent = {
   title: 'Codex',
   package: { npm: '@openai/codex' },
   route: 'responses',
-  async setUp({ installed, home, key, baseUrl, model, prompt, resumes, webSocket }) {
+  async setUp({ installed, home, key, baseUrl, model, prompt, resumes, webSocket, compactsAt }) {
+    const asOpenAI = [`openai_base_url = "${baseUrl}"`, `model_auto_compact_token_limit = ${compactsAt}`];
     const config = [
       `model = "${model}"`,
-      'model_provider = "gateway"',
+      ...(compactsAt === undefined ? ['model_provider = "gateway"'] : asOpenAI),
       'check_for_update_on_startup = false',
       '[analytics]',
       'enabled = false',
@@ -138,7 +148,8 @@ const codex: Agent = {
     // Its own sandbox needs rights that a container does not give; the folder is a throw-away one.
     const flags = ['--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox'];
     const asked = resumes ? ['exec', ...flags, 'resume', '--last', prompt] : ['exec', ...flags, prompt];
-    return { command: process.execPath, args: [script, ...asked], env: { CODEX_HOME: home, GATEWAY_KEY: key } };
+    const named = compactsAt === undefined ? 'GATEWAY_KEY' : 'CODEX_API_KEY';
+    return { command: process.execPath, args: [script, ...asked], env: { CODEX_HOME: home, [named]: key } };
   },
   // The first ones tell that it tries again.
   shown: (stdout, stderr) =>

@@ -23,7 +23,7 @@ const PRICE = { input: 1, output: 4 };
 const PROMPT = `Make the colour in ${FILE} blue, and prove it.`;
 
 /** YAML is a superset of JSON. */
-function configText({ model, upstream: format }: Scenario, origin: string): string {
+export function configText({ model, upstream: format }: Pick<Scenario, 'model' | 'upstream'>, origin: string): string {
   const provider =
     format === 'messages'
       ? { kind: 'anthropic', base_url: origin, count_tokens: false }
@@ -95,7 +95,7 @@ async function checkFolder(folder: string): Promise<void> {
   assert.equal(await readFile(join(folder, PROOF), 'utf8').catch(() => 'no file'), AFTER);
 }
 
-async function checkBooks(gateway: StartedGateway, key: CreatedKey, answers: number): Promise<void> {
+export async function checkBooks(gateway: StartedGateway, key: CreatedKey, answers: number): Promise<void> {
   const view = await gateway.admin.showKey(key.id);
   const each = (inputTokens(TOKENS) * PRICE.input + TOKENS.output * PRICE.output) / 1_000_000;
   assert.equal(view.requests, answers, 'one usage record for each answer');

@@ -12,7 +12,7 @@ const KEEP_MS = 24 * HOUR_MS;
 const TOKENS = { input: 4, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 2, reasoning: 0 };
 
 function newRun(id: string, change: Partial<NewRun> = {}): NewRun {
-  return { id, response: `{"id":"${id}"}`, keepMs: KEEP_MS, keyBytesMax: 1_000_000, ...change };
+  return { id, response: `{"id":"${id}"}`, input: null, keepMs: KEEP_MS, keyBytesMax: 1_000_000, ...change };
 }
 
 function events(first: number, last: number, text = `events ${first} to ${last}`): RunEvents {

@@ -1,7 +1,17 @@
 /** Runs and their events, the same in both stores. What belongs to a hold is written together with it. */
 import { bytes, flag, integer, type Row, text } from '../../storage/columns.ts';
 import type { Pruned } from '../operations.ts';
-import type { NewRun, RunEnd, RunEvents, RunName, RunPage, RunProgress, RunState, RunStatus } from '../port.ts';
+import {
+  INPUT_EVENT,
+  type NewRun,
+  type RunEnd,
+  type RunEvents,
+  type RunName,
+  type RunPage,
+  type RunProgress,
+  type RunState,
+  type RunStatus,
+} from '../port.ts';
 import { query, queryOne, type Work } from './work.ts';
 
 /** Their events are large, so fewer of them are removed at a time than of other rows. */
@@ -22,16 +32,19 @@ export function* addRun({ keyId, id: holdId, claimName }: OfHold, run: NewRun): 
     keyId,
     run.keyBytesMax,
   );
+  const input = run.input === null ? null : Buffer.from(run.input);
   yield* query(
-    `INSERT INTO @runs (key_id, id, hold_id, claim_name, status, response, keep_ms)
-      VALUES ($1, $2, $3, $4, 'in_progress', $5, $6)`,
+    `INSERT INTO @runs (key_id, id, hold_id, claim_name, status, response, keep_ms, bytes)
+      VALUES ($1, $2, $3, $4, 'in_progress', $5, $6, $7)`,
     keyId,
     run.id,
     holdId,
     claimName,
     run.response,
     run.keepMs,
+    input?.length ?? 0,
   );
+  if (input !== null) yield* addEvents(keyId, run.id, { first: INPUT_EVENT, last: INPUT_EVENT, frames: input });
 }
 
 export function* appendRuns(runs: readonly RunProgress[]): Work<readonly ('running' | 'cancelled' | 'ended')[]> {

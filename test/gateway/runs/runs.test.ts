@@ -158,6 +158,30 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       assert.equal((await charged(key)).used, used);
     });
 
+    test('[R79] its input items are listed at every stage, with those of what it continues, and only for its key', async () => {
+      await using scene = await runScene({ engine });
+      const [key, stranger] = [await scene.gateway.creditKey(), await scene.gateway.creditKey()];
+      const client = sdk(key);
+      const items = async (id: string): Promise<unknown[]> =>
+        (await client.responses.inputItems.list(id, { order: 'asc' })).data;
+      const { opening, text, closing } = spoken();
+      const first = await client.responses.create(ASKED);
+      const live = await items(first.id);
+      assert.deepEqual(
+        live.map((item) => (item as { content: object }).content),
+        [[{ type: 'input_text', text: 'Hello' }]],
+      );
+      await assert.rejects(sdk(stranger).responses.inputItems.list(first.id), OpenAI.NotFoundError);
+      (await scene.upstream.next()).stream([...opening, text('Hi'), ...closing]);
+      await ended(client, first.id);
+      assert.deepEqual(await items(first.id), live, 'the same when it is complete');
+      const second = await client.responses.create({ ...ASKED, input: 'Go on.', previous_response_id: first.id });
+      const all = await items(second.id);
+      assert.deepEqual([all.length, all[0]], [3, live[0]]);
+      await client.responses.cancel(second.id);
+      assert.deepEqual(await items(second.id), all, 'the same when it was cancelled');
+    });
+
     test('[R76] is deleted while it lives: cancelled first, and gone', async () => {
       await using scene = await runScene({ engine });
       const key = await scene.gateway.creditKey();
