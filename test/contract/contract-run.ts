@@ -201,4 +201,32 @@ export function runContract(open: OpenBooks): void {
     assert.deepEqual(await kept(), []);
     await bench.close();
   });
+
+  test('[R77] what a key has of ended runs is counted through deletion, expiry and loss', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(1_000n);
+    const start = (id: string) => begin(bench.ledger, keyId, newRun(id, { keyBytesMax: 250 }));
+    const make = async (id: string): Promise<void> => {
+      const { holdId } = await start(id);
+      const end = completed(id, events(0, 9, 'x'.repeat(100)));
+      await bench.ledger.settle(settleRequest(keyId, holdId, 1n, { run: end }));
+      bench.clock.advance(1_000);
+    };
+    const isKept = async (id: string): Promise<boolean> => (await bench.ledger.findRun(keyId, { id })) !== null;
+    for (const id of ['a', 'b']) await make(id);
+    await bench.ledger.deleteRun(keyId, 'a');
+    for (const id of ['c', 'd']) await make(id);
+    // 300 bytes have ended: b leaves with the next.
+    assert.deepEqual([await isKept('b'), await isKept('c')], [true, true]);
+    await start('e');
+    assert.deepEqual([await isKept('b'), await isKept('c'), await isKept('d')], [false, true, true]);
+    bench.clock.advance(2 * KEEP_MS);
+    // Its hold has expired, and e is lost with it.
+    await bench.ledger.recover();
+    await bench.ledger.prune(null);
+    for (const id of ['f', 'g']) await make(id);
+    await start('h');
+    assert.deepEqual([await isKept('f'), await isKept('g')], [true, true]);
+    await bench.close();
+  });
 }

@@ -16,6 +16,8 @@ import { query, queryOne, type Work } from './work.ts';
 
 /** Their events are large, so fewer of them are removed at a time than of other rows. */
 const PRUNED_MAX = 10;
+/** A new run finds what one that has ended since was too much, or what an operator has lowered the limit by: that goes in steps. */
+const REMOVED_FOR_ROOM_MAX = 100;
 const STATE = 'SELECT id, status, cancelled, last_event, response FROM @runs';
 
 interface OfHold {
@@ -25,13 +27,7 @@ interface OfHold {
 }
 
 export function* addRun({ keyId, id: holdId, claimName }: OfHold, run: NewRun): Work<void> {
-  yield* query(
-    `DELETE FROM @runs WHERE key_id = $1 AND id IN (
-      SELECT id FROM (SELECT id, sum(bytes) OVER (ORDER BY expires_at_ms DESC, id) AS newer FROM @runs
-        WHERE key_id = $1 AND expires_at_ms IS NOT NULL) ended WHERE newer > $2)`,
-    keyId,
-    run.keyBytesMax,
-  );
+  yield* makeRoom(keyId, run.keyBytesMax);
   const input = run.input === null ? null : Buffer.from(run.input);
   yield* query(
     `INSERT INTO @runs (key_id, id, hold_id, claim_name, status, response, keep_ms, bytes)
@@ -45,6 +41,22 @@ export function* addRun({ keyId, id: holdId, claimName }: OfHold, run: NewRun): 
     input?.length ?? 0,
   );
   if (input !== null) yield* addEvents(keyId, run.id, { first: INPUT_EVENT, last: INPUT_EVENT, frames: input });
+}
+
+/** The oldest that have ended leave until the others take no more than this. Nothing is looked at where they do not. */
+function* makeRoom(keyId: string, bytesMax: number): Work<void> {
+  yield* query(
+    `DELETE FROM @runs WHERE key_id = $1 AND id IN (
+      SELECT o.id FROM (
+        SELECT id, sum(bytes) OVER (ORDER BY expires_at_ms, id DESC) - bytes AS older FROM (
+          SELECT id, bytes, expires_at_ms FROM @runs
+            WHERE key_id = $1 AND expires_at_ms IS NOT NULL
+              AND EXISTS (SELECT 1 FROM @run_bytes WHERE key_id = $1 AND bytes > $2)
+            ORDER BY expires_at_ms, id DESC LIMIT ${REMOVED_FOR_ROOM_MAX}) oldest) o
+        JOIN @run_bytes b ON b.key_id = $1 WHERE b.bytes - o.older > $2)`,
+    keyId,
+    bytesMax,
+  );
 }
 
 export function* appendRuns(runs: readonly RunProgress[]): Work<readonly ('running' | 'cancelled' | 'ended')[]> {

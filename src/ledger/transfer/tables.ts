@@ -16,6 +16,7 @@ const STAYS: ReadonlySet<string> = new Set([
   'rates',
   'token_rates',
   'response_bytes',
+  'run_bytes',
   'unrolled',
   'unrolled_batches',
   // Moved as usage records.
