@@ -29,6 +29,7 @@ export interface ParsedBody {
 
 /** Throws `GatewayError('invalid_request')`. `valuesMax`: for what a client has sent; the gateway's own changes are few. */
 export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): ParsedBody {
+  if (hasMoreValues(bytes, valuesMax)) throw refusal(`The request body has more than ${valuesMax} JSON values.`);
   const ascii = isAscii(bytes);
   if (!ascii && !isUtf8(bytes)) throw refusal('The request body is not valid UTF-8.');
   const view = bytes.toString('latin1');
@@ -36,9 +37,6 @@ export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): 
   if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
   if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
   if (layout === null) throw notAnObject(view);
-  if (layout.valuesAtMost > valuesMax && hasMoreValues(bytes, valuesMax)) {
-    throw refusal(`The request body has more than ${valuesMax} JSON values.`);
-  }
   const body = parseJson(ascii ? view : bytes.toString());
   if (body === undefined) throw refusal('The request body is not valid JSON.');
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');

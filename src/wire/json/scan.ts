@@ -27,8 +27,6 @@ export interface Layout {
   readonly members: readonly Member[];
   /** How many members the text has at all depths, each as often as it is given. */
   readonly membersInAll: number;
-  /** The text has no more values than these, at all depths: each one but the first follows a comma, or opens a list or object. */
-  readonly valuesAtMost: number;
 }
 
 /** The bytes from `start` up to, not including, `end`. */
@@ -66,14 +64,14 @@ export function closingQuote(text: string, from: number, end: number): number {
 
 /**
  * Offset just behind the value that begins at `start`; -1 when it does not end before `end`. `tally` counts the members in
- * the value, at all depths, and its commas and what it opens.
+ * the value, at all depths.
  */
 export function valueEnd(
   text: string,
   start: number,
   end: number,
   depthMax = Number.MAX_SAFE_INTEGER,
-  tally: { members: number; marks: number } | null = null,
+  tally: { members: number } | null = null,
 ): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) {
@@ -88,11 +86,8 @@ export function valueEnd(
     if (code === QUOTE) {
       at = closingQuote(text, at + 1, end);
       if (at === -1) return -1;
-    } else if (code === COMMA) {
-      if (tally !== null) tally.marks++;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (++depth > depthMax) return -1;
-      if (tally !== null) tally.marks++;
     } else if (code === COLON) {
       if (tally !== null) tally.members++;
     } else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) {
@@ -125,9 +120,9 @@ export function objectLayout(
   const open = skipSpace(text, start);
   if (text.charCodeAt(open) !== OPEN_BRACE) return null;
   const members: Member[] = [];
-  const inner = { members: 0, marks: 0 };
+  const inner = { members: 0 };
   let at = skipSpace(text, open + 1);
-  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0, valuesAtMost: 1 };
+  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0 };
   for (;;) {
     if (text.charCodeAt(at) !== QUOTE) return null;
     const close = closingQuote(text, at + 1, text.length);
@@ -141,8 +136,7 @@ export function objectLayout(
     members.push({ name: memberName(text, at, close), valueStart: from, valueEnd: to });
     const mark = skipSpace(text, to);
     if (text.charCodeAt(mark) === CLOSE_BRACE) {
-      const { length } = members;
-      return { open, members, membersInAll: length + inner.members, valuesAtMost: 1 + length + inner.marks };
+      return { open, members, membersInAll: members.length + inner.members };
     }
     if (text.charCodeAt(mark) !== COMMA) return null;
     at = skipSpace(text, mark + 1);
