@@ -15,8 +15,8 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/run.ts',
-        '  const caller = await authenticate(',
-        '  await request.readBody(config.policy.limits.bodyBytes);\n  const caller = await authenticate(',
+        '  const caller = knownCaller(',
+        '  await request.readBody(config.policy.limits.bodyBytes);\n  const caller = knownCaller(',
       ],
     ],
     tests: [[AUTHENTICATION, 'a credential is judged before its body is read']],
@@ -26,8 +26,8 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/admit.ts',
-        '    const outcome = await gateway.ledger.admit(admitRequest',
-        '    if (decision instanceof GatewayError) throw decision;\n    const outcome = await gateway.ledger.admit(admitRequest',
+        '    const request = admitRequest(',
+        '    if (decision instanceof GatewayError) throw decision;\n    const request = admitRequest(',
       ],
     ],
     tests: [['test/gateway/rate.test.ts', 'a request refused for its body takes its place first']],
