@@ -67,7 +67,7 @@ export async function readRequest(
   }
 }
 
-/** Each member by its name: all requests have the same shape then, and are made in a tenth of the time of a spread. */
+/** Each member by its name: all requests have one shape then. Spread, they took a slow way through V8, 1.1 % of W1 in a profile. */
 function validRequest(
   { bytes, received, body, layout }: ParsedBody,
   info: RequestInfo,

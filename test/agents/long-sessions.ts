@@ -12,7 +12,7 @@ import type { RequestRecord } from '../../src/core/request-record.ts';
 import { startedGateway } from '../support/started-gateway.ts';
 import { runAgent } from './agents.ts';
 import { closedOutside } from './outside.ts';
-import type { Ended } from './processes.ts';
+import { type Ended, failureOf } from './processes.ts';
 import { offered, type ScriptedCall, ScriptedUpstream, type Step, type Summarising } from './scripted-upstream.ts';
 import { type AgentName, agentOf, assertStaysHere, type Place } from './set-ups.ts';
 import { checkBooks, configText } from './tool-loop.ts';
@@ -182,8 +182,7 @@ export async function playSession(session: LongSession, installed: string): Prom
     );
     assertStaysHere(agent, outside.asked);
   } catch (error) {
-    const printed = ended && `stdout: ${ended.stdout.slice(-2_000)}\nstderr: ${ended.stderr.slice(-2_000)}`;
-    throw new Error(error instanceof Error ? error.message : String(error), { cause: printed });
+    throw failureOf(error, ended);
   } finally {
     await upstream.close();
     await rm(root, { recursive: true, force: true });

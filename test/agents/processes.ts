@@ -12,6 +12,12 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** With what it had printed, as far as it had ended. */
+export function failureOf(error: unknown, ended: Ended | null): Error {
+  const printed = ended && `stdout: ${ended.stdout.slice(-2_000)}\nstderr: ${ended.stderr.slice(-2_000)}`;
+  return new Error(error instanceof Error ? error.message : String(error), { cause: printed });
+}
+
 export interface Place {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;

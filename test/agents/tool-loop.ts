@@ -14,7 +14,7 @@ import { type StartedGateway, startedGateway } from '../support/started-gateway.
 import { runAgent } from './agents.ts';
 import type { Conversation } from './conversation.ts';
 import { closedOutside } from './outside.ts';
-import type { Ended } from './processes.ts';
+import { type Ended, failureOf } from './processes.ts';
 import { AFTER, BEFORE, FILE, FINAL, OTHER, OTHER_FILE, PROOF, type Scenario } from './scenarios.ts';
 import { callId, offered, ScriptedUpstream, type Step, signatureOf, TOKENS } from './scripted-upstream.ts';
 import { type Agent, agentOf, assertStaysHere } from './set-ups.ts';
@@ -143,8 +143,7 @@ export async function playLoop(scenario: Scenario, installed: string, before?: B
     );
     assertStaysHere(agent, outside.asked);
   } catch (error) {
-    const printed = ended && `stdout: ${ended.stdout.slice(-2_000)}\nstderr: ${ended.stderr.slice(-2_000)}`;
-    throw new Error(error instanceof Error ? error.message : String(error), { cause: printed });
+    throw failureOf(error, ended);
   } finally {
     await upstream.close();
     await rm(root, { recursive: true, force: true });
