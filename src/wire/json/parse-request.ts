@@ -16,6 +16,11 @@ const MEMBERS_MAX = 1024;
 /** Names come from the client, and can be as long as its body. */
 const PATH_CHARACTERS_MAX = 300;
 const LONE_SURROGATE = 'has a lone surrogate, which is not text';
+/**
+ * A body of up to this size has its values counted while its members are found, which spares it a pass: 75 of 510 µs at 200 KB.
+ * A larger one may have millions of them: it is refused before anything else is made of it.
+ */
+const COUNTED_LATE_BYTES_MAX = 1_048_576;
 const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
 
 export interface ParsedBody {
@@ -29,7 +34,7 @@ export interface ParsedBody {
 
 /** Throws `GatewayError('invalid_request')`. `valuesMax`: for what a client has sent; the gateway's own changes are few. */
 export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): ParsedBody {
-  if (hasMoreValues(bytes, valuesMax)) throw refusal(`The request body has more than ${valuesMax} JSON values.`);
+  if (bytes.length > COUNTED_LATE_BYTES_MAX && hasMoreValues(bytes, valuesMax)) throw tooManyValues(valuesMax);
   const ascii = isAscii(bytes);
   if (!ascii && !isUtf8(bytes)) throw refusal('The request body is not valid UTF-8.');
   const view = bytes.toString('latin1');
@@ -37,13 +42,11 @@ export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): 
   if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
   if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
   if (layout === null) throw notAnObject(view);
+  if (layout.valuesInAll > valuesMax) throw tooManyValues(valuesMax);
   const body = parseJson(ascii ? view : bytes.toString());
   if (body === undefined) throw refusal('The request body is not valid JSON.');
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
-  if (membersIn(body) !== layout.membersInAll) throw repeated(view);
-  // Valid UTF-8 has no surrogates: only an escape can make one, or spell the name in another way.
-  const fault = view.includes('\\u') || view.includes('__proto__') ? faultIn(body) : null;
-  if (fault !== null) throw refusal(`${fault.path} ${fault.reason}.`, fault.path);
+  if (membersIn(body) !== layout.membersInAll) throw memberRefusal(view, body);
   return { bytes, received: bytes, body, layout };
 }
 
@@ -56,25 +59,37 @@ function notAnObject(view: string): GatewayError {
   return refusal('The request body is not valid JSON.');
 }
 
-/** The depth is bounded by now, so recursion is safe. */
+/**
+ * How many members there are at all depths; NaN where something is wrong with one, which `faultIn` then names. The depth is
+ * bounded by now, so recursion is safe.
+ */
 function membersIn(value: object): number {
   let members = 0;
   if (Array.isArray(value)) {
-    for (const item of value) if (typeof item === 'object' && item !== null) members += membersIn(item);
+    for (const item of value) members += membersOf(item);
     return members;
   }
   for (const name in value) {
-    members++;
-    const member = (value as JsonObject)[name];
-    if (typeof member === 'object' && member !== null) members += membersIn(member);
+    members += isFaultyName(name) ? Number.NaN : 1 + membersOf((value as JsonObject)[name]);
   }
   return members;
 }
 
-/** Parsing keeps one member of each name, so that the text has more of them than the object. */
-function repeated(view: string): GatewayError {
-  const path = repeatedMember(view)?.slice(0, PATH_CHARACTERS_MAX) ?? '';
-  return refusal(`${path} is given more than once.`, path);
+function membersOf(value: unknown): number {
+  if (typeof value === 'string') return value.isWellFormed() ? 0 : Number.NaN;
+  return typeof value === 'object' && value !== null ? membersIn(value) : 0;
+}
+
+function isFaultyName(name: string): boolean {
+  return name === '__proto__' || !name.isWellFormed();
+}
+
+/** Parsing keeps one member of each name, so that the text has more of them than the object where one is repeated. */
+function memberRefusal(view: string, body: JsonObject): GatewayError {
+  const repeated = repeatedMember(view)?.slice(0, PATH_CHARACTERS_MAX) ?? null;
+  const fault = repeated === null ? faultIn(body) : null;
+  const path = fault?.path ?? repeated ?? '';
+  return refusal(`${path} ${fault?.reason ?? 'is given more than once'}.`, path);
 }
 
 interface Fault {
@@ -116,6 +131,10 @@ function faultInArray(value: readonly unknown[]): Fault | null {
 
 function faultInScalar(value: unknown): Fault | null {
   return typeof value === 'string' && !value.isWellFormed() ? { reason: LONE_SURROGATE, path: '' } : null;
+}
+
+function tooManyValues(max: number): GatewayError {
+  return refusal(`The request body has more than ${max} JSON values.`);
 }
 
 function refusal(message: string, param?: string): GatewayError {

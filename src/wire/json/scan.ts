@@ -27,6 +27,15 @@ export interface Layout {
   readonly members: readonly Member[];
   /** How many members the text has at all depths, each as often as it is given. */
   readonly membersInAll: number;
+  /** How many values it has, itself, the members of objects and the elements of arrays at all depths. */
+  readonly valuesInAll: number;
+}
+
+/** What is counted in a value, at all depths. */
+interface Tally {
+  members: number;
+  /** Members of objects and elements of arrays. */
+  values: number;
 }
 
 /** The bytes from `start` up to, not including, `end`. */
@@ -63,15 +72,15 @@ export function closingQuote(text: string, from: number, end: number): number {
 }
 
 /**
- * Offset just behind the value that begins at `start`; -1 when it does not end before `end`. `tally` counts the members in
- * the value, at all depths.
+ * Offset just behind the value that begins at `start`; -1 when it does not end before `end`. `tally` counts what is in the
+ * value.
  */
 export function valueEnd(
   text: string,
   start: number,
   end: number,
   depthMax = Number.MAX_SAFE_INTEGER,
-  tally: { members: number } | null = null,
+  tally: Tally | null = null,
 ): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) {
@@ -88,6 +97,9 @@ export function valueEnd(
       if (at === -1) return -1;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (++depth > depthMax) return -1;
+      if (tally !== null && !closesNext(text, at + 1)) tally.values++;
+    } else if (code === COMMA) {
+      if (tally !== null) tally.values++;
     } else if (code === COLON) {
       if (tally !== null) tally.members++;
     } else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) {
@@ -96,6 +108,11 @@ export function valueEnd(
     at++;
   }
   return -1;
+}
+
+function closesNext(text: string, from: number): boolean {
+  const code = text.charCodeAt(skipSpace(text, from));
+  return code === CLOSE_BRACE || code === CLOSE_BRACKET;
 }
 
 function scalarEnd(text: string, start: number, end: number): number {
@@ -120,9 +137,9 @@ export function objectLayout(
   const open = skipSpace(text, start);
   if (text.charCodeAt(open) !== OPEN_BRACE) return null;
   const members: Member[] = [];
-  const inner = { members: 0 };
+  const inner: Tally = { members: 0, values: 0 };
   let at = skipSpace(text, open + 1);
-  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0 };
+  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0, valuesInAll: 1 };
   for (;;) {
     if (text.charCodeAt(at) !== QUOTE) return null;
     const close = closingQuote(text, at + 1, text.length);
@@ -136,7 +153,8 @@ export function objectLayout(
     members.push({ name: memberName(text, at, close), valueStart: from, valueEnd: to });
     const mark = skipSpace(text, to);
     if (text.charCodeAt(mark) === CLOSE_BRACE) {
-      return { open, members, membersInAll: members.length + inner.members };
+      const { length } = members;
+      return { open, members, membersInAll: length + inner.members, valuesInAll: 1 + length + inner.values };
     }
     if (text.charCodeAt(mark) !== COMMA) return null;
     at = skipSpace(text, mark + 1);

@@ -8,8 +8,11 @@ import { workerFile } from '../../../lib/worker-file.ts';
 import type { RequestLogReader } from '../store.ts';
 import type { ThreadAnswer, ThreadTask } from './thread.ts';
 
-/** A thread takes 9 MB, and an idle gateway asks once in ten minutes. Starting another one takes 60 ms of CPU. */
-const REST_MS = 5_000;
+/**
+ * A thread takes 9 MB, and 60 ms of CPU to start: it outlives the ten seconds between two prunings of a busy gateway, where one that
+ * was started for each took 1.8 % of W1, and not a rest. An idle gateway asks once in ten minutes.
+ */
+const REST_MS = 30_000;
 
 export class SqliteRequestReader implements RequestLogReader {
   readonly find = this.#asking('find');

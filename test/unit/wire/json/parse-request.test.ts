@@ -43,12 +43,31 @@ describe('parseBody', () => {
   });
 
   test('[F43] more values than the limit are refused by it, at every depth', () => {
-    const body = Buffer.from(JSON.stringify({ model: 'm', x: { y: Array.from({ length: 997 }, () => ({})) } }));
-    assert.equal(Object.keys(parseBody(body, 1_001).body).length, 2);
-    assert.throws(() => parseBody(body, 1_000), {
-      condition: 'invalid_request',
-      message: 'The request body has more than 1000 JSON values.',
-    });
+    // A large body is counted in another way than a small one.
+    for (const model of ['m', 'm'.repeat(2 ** 20)]) {
+      const body = Buffer.from(JSON.stringify({ model, x: { y: Array.from({ length: 997 }, () => ({})) } }));
+      assert.equal(Object.keys(parseBody(body, 1_001).body).length, 2);
+      assert.throws(() => parseBody(body, 1_000), {
+        condition: 'invalid_request',
+        message: 'The request body has more than 1000 JSON values.',
+      });
+    }
+  });
+
+  test('[F43] values are counted as they are, however they are written', () => {
+    const countOf = (value: unknown): number =>
+      typeof value === 'object' && value !== null
+        ? Object.values(value).reduce((sum: number, item) => sum + countOf(item), 1)
+        : 1;
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom(0, 2), (object, indent) => {
+        const bytes = Buffer.from(JSON.stringify(object, null, indent));
+        if (bytes.includes('\\u') || bytes.includes('__proto__')) return;
+        const values = countOf(object);
+        parseBody(bytes, values);
+        assert.throws(() => parseBody(bytes, values - 1), /JSON values/);
+      }),
+    );
   });
 
   test('[F22] what is not a JSON object in UTF-8 is refused', () => {
