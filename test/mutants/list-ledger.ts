@@ -44,7 +44,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: an admission does not see that it was voided meanwhile',
-    edits: [[LOADED_SET, 'if (row.voided_id !== null)', 'if (row.voided_id === keyId)']],
+    edits: [[LOAD, 'for (const row of voided) ends', 'for (const row of voided.slice(1)) ends']],
     tests: [[CONTRACT_POSTGRES, 'a hold that was admitted and voided is not admitted again', 'holds nothing for long']],
   },
   {
@@ -115,6 +115,11 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: 'PostgreSQL: a refund is looked for at whoever pays now',
     edits: [['ledger/books/money.ts', '(yield* findRefund(keyId, chargeId, entryId)) ??', '']],
     tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
+  },
+  {
+    name: 'PostgreSQL: nobody looks how a hold has ended that is not live',
+    edits: [[LOADED_SET, "throw new NotLoaded('end', state.key.id, { holdId });", 'return null;']],
+    tests: [[CONTRACT_POSTGRES, 'settle']],
   },
   {
     name: 'PostgreSQL: claims are not loaded',
@@ -344,12 +349,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the cost of a call is taken for its charge',
-    edits: [['ledger/postgres/save.ts', 'nullif(n.cost_nanos, n.amount)', 'NULL']],
+    edits: [[SAVE, 'cost === amount ? null : cost,', 'null,']],
     tests: [[CONTRACT_POSTGRES, 'charges that are written together leave a usage record each']],
   },
   {
     name: 'PostgreSQL: a cancelled call does not say which model it was',
-    edits: [[SAVE, '({ call }) => call?.model ?? null', '({ usage }) => usage?.model ?? null']],
+    edits: [[SAVE, '([{ call }]) => call?.model]', '([{ usage }]) => usage?.model]']],
     tests: [[CONTRACT_POSTGRES, '[R49] usage reports']],
   },
   {

@@ -13,8 +13,9 @@ import {
 import type { Charge, Claim, ClaimState, HoldEnd, RateCounts, WorkingSet } from '../engine/working-set.ts';
 import type { KeptResponse, NewRun, RunEnd, StoredReply } from '../port.ts';
 import type { Promotion } from '../rules/promotions.ts';
-import { claimFrom, endFrom, nodeFrom, promotionsFrom, totalsFrom } from '../rules/row-mapping.ts';
+import { claimFrom, nodeFrom, promotionsFrom, totalsFrom } from '../rules/row-mapping.ts';
 import { type Loaded, NotLoaded } from './load.ts';
+import { pairName } from './needs.ts';
 import { RequestPlaces, TokenPlaces } from './places.ts';
 import { readHold } from './rows.ts';
 
@@ -75,7 +76,8 @@ export class LoadedSet implements WorkingSet {
   readonly #tokens = new Map<string, TokenPlaces>();
   /** Of the key that was asked for last. */
   nowMs: number;
-  readonly #live = new Map<string, Row[]>();
+  readonly #live: ReadonlyMap<string, readonly Row[]>;
+  /** By operations of this batch. */
   readonly #ends = new Map<string, HoldEnd>();
   readonly #claims = new Map<string, Claim>();
   readonly changes = new Changes();
@@ -83,24 +85,8 @@ export class LoadedSet implements WorkingSet {
   constructor(loaded: Loaded) {
     this.#loaded = loaded;
     this.nowMs = loaded.nowMs;
-    for (const row of loaded.holds) this.#addHold(row);
-    for (const row of loaded.claims) this.#claims.set(named(text(row, 'key_id'), text(row, 'name')), claimFrom(row));
-  }
-
-  #addHold(row: Row): void {
-    const keyId = text(row, 'of_key');
-    if (typeof row.id === 'string') {
-      const rows = this.#live.get(keyId);
-      if (rows === undefined) this.#live.set(keyId, [row]);
-      else rows.push(row);
-      return;
-    }
-    const name = named(keyId, text(row, 'of_hold'));
-    if (row.voided_id !== null) this.#ends.set(name, { kind: 'voided' });
-    else if (row.charged_amount !== null) {
-      const { charged_amount: amount, charged_held: held, charged_tokens: held_tokens, charged_path: path } = row;
-      this.#ends.set(name, endFrom({ amount, held, held_tokens, path }));
-    }
+    this.#live = Map.groupBy(loaded.holds, (row) => text(row, 'key_id'));
+    for (const row of loaded.claims) this.#claims.set(pairName(text(row, 'key_id'), text(row, 'name')), claimFrom(row));
   }
 
   get steadyMs(): number {
@@ -200,10 +186,10 @@ export class LoadedSet implements WorkingSet {
     const id = ofRoot ? holder.rootId : holder.key.id;
     const rows = this.#loaded.allHolds.get(id);
     if (rows === undefined) throw new NotLoaded(ofRoot ? 'holdsOfRoot' : 'holdsOfKey', id);
-    const ended = new Set([...this.changes.endedHolds].map((hold) => named(hold.keyId, hold.id)));
+    const ended = new Set([...this.changes.endedHolds].map((hold) => pairName(hold.keyId, hold.id)));
     for (const row of rows) {
       const [keyId, holdId] = [text(row, 'key_id'), text(row, 'id')];
-      if (ended.has(named(keyId, holdId))) continue;
+      if (ended.has(pairName(keyId, holdId))) continue;
       yield this.#keys.get(keyId)?.holds.get(holdId) ?? readHold(row, row.mode as Hold['mode']);
     }
     for (const hold of this.changes.newHolds) {
@@ -212,11 +198,14 @@ export class LoadedSet implements WorkingSet {
   }
 
   endOf(state: KeyState, holdId: string): HoldEnd | null {
-    return this.#ends.get(named(state.key.id, holdId)) ?? null;
+    const name = pairName(state.key.id, holdId);
+    const end = this.#ends.get(name) ?? this.#loaded.ends.get(name);
+    if (end === undefined) throw new NotLoaded('end', state.key.id, { holdId });
+    return end;
   }
 
   claimOf(keyId: string, name: string): Claim | null {
-    return this.#claims.get(named(keyId, name)) ?? null;
+    return this.#claims.get(pairName(keyId, name)) ?? null;
   }
 
   markDirty(state: LoadedKey): void {
@@ -263,12 +252,12 @@ export class LoadedSet implements WorkingSet {
     const { hold, state, amount } = charge;
     this.changes.charges.push({ ...charge, rootId: state.path?.tree.rootId ?? null });
     const heldTokens = hold.path === null ? null : hold.tokens;
-    this.#ends.set(named(hold.keyId, hold.id), { kind: 'charged', amount, held: hold.amount, heldTokens });
+    this.#ends.set(pairName(hold.keyId, hold.id), { kind: 'charged', amount, held: hold.amount, heldTokens });
   }
 
   addVoided(state: KeyState, holdId: string, held: bigint): void {
     this.changes.voided.push({ keyId: state.key.id, holdId, held, atMs: this.nowMs });
-    this.#ends.set(named(state.key.id, holdId), { kind: 'voided' });
+    this.#ends.set(pairName(state.key.id, holdId), { kind: 'voided' });
   }
 
   addClaim(keyId: string, name: string, fingerprint: string, holdId: string): void {
@@ -285,7 +274,7 @@ export class LoadedSet implements WorkingSet {
   }
 
   #changeClaim(keyId: string, name: string, holdId: string | null, claim: Claim | null): void {
-    const at = named(keyId, name);
+    const at = pairName(keyId, name);
     if (claim === null) this.#claims.delete(at);
     else this.#claims.set(at, claim);
     const earlier = this.changes.claims.get(at);
@@ -306,7 +295,7 @@ export class LoadedSet implements WorkingSet {
   }
 
   savePromotion(payerId: string, promotion: Promotion): void {
-    this.changes.promotions.set(named(payerId, promotion.id), { payerId, promotion });
+    this.changes.promotions.set(pairName(payerId, promotion.id), { payerId, promotion });
   }
 
   savePromoMs(payer: LoadedKey | LoadedNode): void {
@@ -334,8 +323,4 @@ export class LoadedSet implements WorkingSet {
   get seen(): Iterable<KeyState> {
     return this.#keys.values();
   }
-}
-
-function named(keyId: string, name: string): string {
-  return `${keyId} ${name}`;
 }

@@ -23,6 +23,8 @@ export interface Needs {
   /** By their ids: how many requests and tokens the batch may count for it at most. */
   readonly keys: Map<string, { requests: number; tokens: number }>;
   readonly holds: Pairs;
+  /** Holds that have probably neither been live nor ended before, and must not have. */
+  readonly ends: Pairs;
   readonly claims: Pairs;
   readonly owners: Set<string>;
 }
@@ -36,8 +38,9 @@ export interface Pairs {
 export function needsOf(batch: readonly KeyedOperation[]): Needs {
   const needs: Needs = {
     keys: new Map(),
-    holds: { keyIds: [], names: [] },
-    claims: { keyIds: [], names: [] },
+    holds: noPairs(),
+    ends: noPairs(),
+    claims: noPairs(),
     owners: new Set(),
   };
   for (const operation of batch) addNeeds(needs, operation);
@@ -53,6 +56,7 @@ function addNeeds(needs: Needs, operation: KeyedOperation): void {
       if (hold === null) return;
       counts.tokens += hold.inputTokens ?? 0;
       addPair(needs.holds, keyId, hold.id);
+      addPair(needs.ends, keyId, hold.id);
       if (claim !== null) addPair(needs.claims, keyId, claim.name);
       needs.owners.add(operation.owner);
       return;
@@ -87,7 +91,16 @@ function countsOf({ keys }: Needs, keyId: string): { requests: number; tokens: n
   return counts;
 }
 
-function addPair({ keyIds, names }: Pairs, keyId: string, name: string): void {
+export function noPairs(): Pairs {
+  return { keyIds: [], names: [] };
+}
+
+export function addPair({ keyIds, names }: Pairs, keyId: string, name: string): void {
   keyIds.push(keyId);
   names.push(name);
+}
+
+/** Of a pair, in a map. */
+export function pairName(keyId: string, name: string): string {
+  return `${keyId} ${name}`;
 }
