@@ -88,7 +88,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a hold that a batch has ended is still waited for below an account',
-    edits: [[LOADED_SET, 'if (ended.has(named(keyId, holdId))) continue;', '']],
+    edits: [[LOADED_SET, 'if (ended.get(keyId, holdId)) continue;', '']],
     tests: [[CONTRACT_POSTGRES, 'decided with what ended and began at the same moment']],
   },
   {
@@ -118,7 +118,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: nobody looks how a hold has ended that is not live',
-    edits: [[LOADED_SET, "throw new NotLoaded('end', state.key.id, { holdId });", 'return null;']],
+    edits: [[LOADED_SET, "throw new NotLoaded('end', id, { holdId });", 'return null;']],
     tests: [[CONTRACT_POSTGRES, 'settle']],
   },
   {
@@ -148,7 +148,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the window of a rate limit is a millisecond short',
-    edits: [[LOAD, 'p.seen_ms, u.floor_ms) -', 'p.seen_ms, u.floor_ms) + 1 -']],
+    edits: [[LOAD, ', a.seen_ms) -', ', a.seen_ms) + 1 -']],
     tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
   },
   {

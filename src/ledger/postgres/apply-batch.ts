@@ -116,7 +116,7 @@ async function attempt(
       const decided = decide(loaded, batch);
       if (decided.missing.length > 0) await loadMore(query, serverVersion, time, loaded, decided.missing);
       else {
-        save(send, decided.set.changes);
+        save(send, decided.set.changes, serverVersion);
         return decided;
       }
     }

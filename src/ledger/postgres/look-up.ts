@@ -1,4 +1,4 @@
-/** Finds rows that belong to keys, by the key's id and a name. */
+/** Finds or removes rows that belong to keys, by the key's id and a name. */
 import type { Pairs } from './needs.ts';
 
 export interface Statement {
@@ -32,6 +32,21 @@ export function lookUp(table: string, column: string, columns = '*', also = 'tru
       text: `SELECT f.* FROM unnest($1::text[], $2::text[]) AS u(key_id, name)
         CROSS JOIN LATERAL (SELECT ${selected.join(', ')} FROM ${from}
           AND l.key_id = u.key_id COLLATE "C" AND l.${column} = u.name COLLATE "C" LIMIT 1) f`,
+    },
+  };
+}
+
+/** As `lookUp`: they are removed. */
+export function removal(table: string, column: string): LookUp {
+  return {
+    ofKey: {
+      name: `remove-${table}-of-key`,
+      text: `DELETE FROM gateway.${table} l WHERE l.key_id = $1 AND l.${column} = ANY ($2)`,
+    },
+    ofPairs: {
+      name: `remove-${table}`,
+      text: `DELETE FROM gateway.${table} l USING unnest($1::text[], $2::text[]) AS u(key_id, name)
+        WHERE l.key_id = u.key_id COLLATE "C" AND l.${column} = u.name COLLATE "C"`,
     },
   };
 }

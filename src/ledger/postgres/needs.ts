@@ -100,7 +100,25 @@ export function addPair({ keyIds, names }: Pairs, keyId: string, name: string): 
   names.push(name);
 }
 
-/** Of a pair, in a map. */
-export function pairName(keyId: string, name: string): string {
-  return `${keyId} ${name}`;
+/** A map of pairs. A text made of both would have to be made, and hashed, for every look. */
+export class PairMap<T> {
+  readonly #maps = new Map<string, Map<string, T>>();
+
+  get(keyId: string, name: string): T | undefined {
+    return this.#maps.get(keyId)?.get(name);
+  }
+
+  set(keyId: string, name: string, value: T): void {
+    const map = this.#maps.get(keyId);
+    if (map === undefined) this.#maps.set(keyId, new Map([[name, value]]));
+    else map.set(name, value);
+  }
+
+  delete(keyId: string, name: string): void {
+    this.#maps.get(keyId)?.delete(name);
+  }
+
+  *values(): Generator<T> {
+    for (const map of this.#maps.values()) yield* map.values();
+  }
 }

@@ -7,6 +7,8 @@ import { performNow, type Work } from '../books/work.ts';
 import { saturate } from '../engine/key-state.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Changes, LoadedKey, LoadedNode } from './loaded-set.ts';
+import { lookUpOf, removal } from './look-up.ts';
+import { addPair, noPairs } from './needs.ts';
 import type { Run } from './places.ts';
 import { arrayText, markDetail, rounded } from './rows.ts';
 import { type Columns, insertion, statement, typedInsertion } from './statements.ts';
@@ -139,7 +141,14 @@ const saveHolds = statement(
   `UPDATE gateway.holds h SET amount = n.amount, tokens = n.tokens, waiting = n.waiting, mark_charge = n.mark_charge,
     mark_detail = n.mark_detail FROM ROWS WHERE ${THIS_HOLD}`,
 );
-const removeHolds = statement('remove-holds', HOLD_KEY, `DELETE FROM gateway.holds h USING ROWS WHERE ${THIS_HOLD}`);
+const REMOVE_HOLDS = removal('holds', 'id');
+function removeHolds(send: Send, holds: Iterable<ChangedHold>, serverVersion: number): void {
+  const pairs = noPairs();
+  for (const { keyId, id } of holds) addPair(pairs, keyId, id);
+  if (pairs.names.length === 0) return;
+  const [{ text, name }, ...values] = lookUpOf(REMOVE_HOLDS, pairs, serverVersion);
+  send(text, values, name);
+}
 
 type NewCharge = Item<Changes['charges']>;
 const costOf = ({ call }: NewCharge): bigint => saturate(call?.costNanos ?? 0n);
@@ -291,11 +300,11 @@ export const ADD_EXPIRED = `INSERT INTO gateway.account_entries (node_id, kind, 
     WHERE e.node_id = $1 COLLATE "C" AND e.kind = 'expired' AND e.other_id = $2 COLLATE "C"`;
 const keepResponse = 'SELECT gateway.keep_response($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
 
-export function save(send: Send, changes: Changes): void {
+export function save(send: Send, changes: Changes, serverVersion: number): void {
   saveKeys(send, changes.keys);
   saveNodes(send, changes.nodes);
   saveRates(send, changes);
-  removeHolds(send, changes.endedHolds);
+  removeHolds(send, changes.endedHolds, serverVersion);
   addHolds(send, changes.newHolds);
   saveHolds(send, changes.changedHolds);
   addCharges(send, changes.charges);

@@ -17,9 +17,11 @@ const NEEDS_QUOTES = /[^\w.:-]/;
 
 /** A row of a type of the schema, as PostgreSQL reads it: what is null is empty. */
 export function rowLiteral(values: readonly unknown[]): string {
-  let literal = '';
-  for (const [index, value] of values.entries()) {
-    literal += index === 0 ? '(' : ',';
+  let literal = '(';
+  let separator = '';
+  for (const value of values) {
+    literal += separator;
+    separator = ',';
     if (value === null || value === undefined) continue;
     if (typeof value !== 'string') literal += String(value);
     else literal += value === '' || NEEDS_QUOTES.test(value) ? quoted(value) : value;
