@@ -87,6 +87,10 @@ export function postgresSchema(): void {
       }
       await refuses('UPDATE gateway.accounts SET reserved = 6', /check constraint/);
       await refuses('UPDATE gateway.accounts SET used = -1', /check constraint/);
+      await only(ledgers).admit(admitRequest(id, 'h2', 2n));
+      for (const column of ['amount', 'tokens', 'mark_charge']) {
+        await refuses(`UPDATE gateway.holds SET ${column} = -1`, /check constraint/);
+      }
       await closeAll(ledgers);
     });
 

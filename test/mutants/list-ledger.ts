@@ -44,7 +44,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: an admission does not see that it was voided meanwhile',
-    edits: [[LOADED_SET, 'if (row.voided_id !== null)', 'if (row.voided_id === keyId)']],
+    edits: [[LOAD, 'for (const row of voided) ends', 'for (const row of voided.slice(1)) ends']],
     tests: [[CONTRACT_POSTGRES, 'a hold that was admitted and voided is not admitted again', 'holds nothing for long']],
   },
   {
@@ -88,7 +88,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a hold that a batch has ended is still waited for below an account',
-    edits: [[LOADED_SET, 'if (ended.has(named(keyId, holdId))) continue;', '']],
+    edits: [[LOADED_SET, 'if (ended.get(keyId, holdId)) continue;', '']],
     tests: [[CONTRACT_POSTGRES, 'decided with what ended and began at the same moment']],
   },
   {
@@ -117,6 +117,11 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     tests: [[CONTRACT_POSTGRES, 'a refund that is sent again after the key joined']],
   },
   {
+    name: 'PostgreSQL: nobody looks how a hold has ended that is not live',
+    edits: [[LOADED_SET, "throw new NotLoaded('end', id, { holdId });", 'return null;']],
+    tests: [[CONTRACT_POSTGRES, 'settle']],
+  },
+  {
     name: 'PostgreSQL: claims are not loaded',
     edits: [[LOAD, 'pairs(CLAIMS, needs.claims)', 'none']],
     tests: [[CONTRACT_POSTGRES, '[R23]']],
@@ -143,7 +148,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the window of a rate limit is a millisecond short',
-    edits: [[LOAD, 'p.seen_ms, u.floor_ms) -', 'p.seen_ms, u.floor_ms) + 1 -']],
+    edits: [[LOAD, ', a.seen_ms) -', ', a.seen_ms) + 1 -']],
     tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
   },
   {
@@ -344,12 +349,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the cost of a call is taken for its charge',
-    edits: [['ledger/postgres/save.ts', 'nullif(n.cost_nanos, n.amount)', 'NULL']],
+    edits: [[SAVE, 'cost === amount ? null : cost,', 'null,']],
     tests: [[CONTRACT_POSTGRES, 'charges that are written together leave a usage record each']],
   },
   {
     name: 'PostgreSQL: a cancelled call does not say which model it was',
-    edits: [[SAVE, '({ call }) => call?.model ?? null', '({ usage }) => usage?.model ?? null']],
+    edits: [[SAVE, '([{ call }]) => call?.model]', '([{ usage }]) => usage?.model]']],
     tests: [[CONTRACT_POSTGRES, '[R49] usage reports']],
   },
   {

@@ -9,7 +9,7 @@
 
 /** Fewer than this in a batch are not worth waiting for. */
 const WORTH_WAITING_MIN = 3;
-/** The longest that a batch waits, and never longer than the last one took. */
+/** The longest that a batch waits, and never longer than twice as long as the last one took: so long sixteen requests need to come back. */
 const WAIT_MS_MAX = 4;
 /** After having waited in vain, so many batches at most do not wait. */
 const REST_MAX = 64;
@@ -33,7 +33,7 @@ export class ArrivalForecast {
     }
     this.#expected = answered + waiting;
     this.#there = waiting;
-    this.#untilMs = nowMs + Math.min(WAIT_MS_MAX, nowMs - sentAtMs);
+    this.#untilMs = nowMs + Math.min(WAIT_MS_MAX, 2 * (nowMs - sentAtMs));
   }
 
   /** How long to wait for more than those that are there; 0: not at all. */

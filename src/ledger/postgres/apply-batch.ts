@@ -24,6 +24,8 @@ export interface HotStorage {
   readonly connection: Connection;
   readonly clock: LedgerClock;
   readonly payers: Payers;
+  /** As `server_version_num`. */
+  readonly serverVersion: number;
 }
 
 /** What one transaction may bring along or back, in bytes, and how many operations: its locks must not be held for long. */
@@ -98,7 +100,7 @@ function messageOf(error: unknown): string {
 }
 
 async function attempt(
-  { connection, clock, payers }: HotStorage,
+  { connection, clock, payers, serverVersion }: HotStorage,
   needs: ReturnType<typeof needsOf>,
   batch: readonly KeyedOperation[],
 ): Promise<readonly Result[]> {
@@ -106,15 +108,15 @@ async function attempt(
   if (routes.size === 0) return decide(nothing(needs), batch).results;
   const time = clock.values();
   const { set, results } = await connection.transaction('', async (query, send) => {
-    const loaded = await load(query, time, needs, routes);
+    const loaded = await load(query, serverVersion, time, needs, routes);
     checkPaths(loaded);
     const strange = strangeNodes(loaded);
     if (strange.length > 0) await loadNodes(query, loaded, strange);
     for (;;) {
       const decided = decide(loaded, batch);
-      if (decided.missing.length > 0) await loadMore(query, time, loaded, decided.missing);
+      if (decided.missing.length > 0) await loadMore(query, serverVersion, time, loaded, decided.missing);
       else {
-        save(send, decided.set.changes);
+        save(send, decided.set.changes, serverVersion);
         return decided;
       }
     }

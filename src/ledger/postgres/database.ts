@@ -20,10 +20,12 @@ const VERSION_MIN = 140_000;
 const SECRET_BYTES = 32;
 const CHECK_TIMEOUT_MS = 5_000;
 
-export async function migrate(connection: Connection): Promise<void> {
+/** Returns the version of the server, as `server_version_num`. */
+export async function migrate(connection: Connection): Promise<number> {
   const [server] = await connection.query(`SELECT current_setting('server_version_num') AS number,
     current_setting('server_version') AS version, current_setting('transaction_read_only') AS read_only`);
-  if (server !== undefined && integer(server, 'number') < VERSION_MIN) {
+  const version = server === undefined ? VERSION_MIN : integer(server, 'number');
+  if (server !== undefined && version < VERSION_MIN) {
     throw new StoreError(`The server is PostgreSQL ${text(server, 'version')}: 14 or newer is needed.`);
   }
   const migrations = readMigrations('postgres');
@@ -41,6 +43,7 @@ export async function migrate(connection: Connection): Promise<void> {
       await query(readFunctions());
     },
   });
+  return version;
 }
 
 /** The schema of a database. Changes nothing. */

@@ -5,9 +5,12 @@
  */
 import { integer, type Row, text } from '../../storage/columns.ts';
 import type { Query } from '../../storage/postgres/connection.ts';
+import type { HoldEnd } from '../engine/working-set.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
+import { endFrom } from '../rules/row-mapping.ts';
 import type { LedgerClock } from './ledger-clock.ts';
-import type { Needs, Pairs } from './needs.ts';
+import { type LookUp, lookUp, lookUpOf, type Statement } from './look-up.ts';
+import { addPair, type Needs, noPairs, PairMap, type Pairs } from './needs.ts';
 import type { Route } from './payers.ts';
 
 /** The rows that a batch is decided by. `more` are those that turned out to be needed after all. */
@@ -19,7 +22,10 @@ export interface Loaded {
   readonly living: ReadonlySet<string>;
   readonly keys: ReadonlyMap<string, Row>;
   readonly nodes: Map<string, Row>;
+  /** Those that are live. */
   readonly holds: readonly Row[];
+  /** How those have ended that were looked for; null: they have not. */
+  readonly ends: PairMap<HoldEnd | null>;
   readonly claims: readonly Row[];
   /** Of keys and accounts: the places that can decide. */
   readonly requests: Map<string, readonly Row[]>;
@@ -33,15 +39,18 @@ export interface Loaded {
 /** What an operation needs that was not loaded: the batch is decided again when it is. */
 export class NotLoaded extends Error {
   override name = 'NotLoaded';
-  readonly what: 'requests' | 'tokens' | 'promotions' | 'holdsOfKey' | 'holdsOfRoot';
+  readonly what: 'requests' | 'tokens' | 'promotions' | 'holdsOfKey' | 'holdsOfRoot' | 'end';
   readonly id: string;
   readonly nowMs: number;
+  /** Of the hold whose end it is; the id is that of its key. */
+  readonly holdId: string;
 
-  constructor(what: NotLoaded['what'], id: string, nowMs = 0) {
+  constructor(what: NotLoaded['what'], id: string, { nowMs = 0, holdId = '' } = {}) {
     super(`${what} of ${id}`);
     this.what = what;
     this.id = id;
     this.nowMs = nowMs;
+    this.holdId = holdId;
   }
 }
 
@@ -67,25 +76,11 @@ const LOCK_ROOTS = {
 };
 const KEYS = { name: 'keys-of-accounts', text: 'SELECT * FROM gateway.accounts WHERE key_id = ANY ($1)' };
 const NODES = { name: 'accounts-of-roots', text: 'SELECT * FROM gateway.tree_accounts WHERE id = ANY ($1)' };
-/** A hold that is live, or how it ended. */
-const HOLDS = {
-  name: 'holds',
-  text: `SELECT u.key_id AS of_key, u.id AS of_hold, h.*, e.amount AS charged_amount, e.held AS charged_held,
-      e.held_tokens AS charged_tokens, e.path AS charged_path, v.hold_id AS voided_id
-    FROM unnest($1::text[], $2::text[]) AS u(key_id, id)
-    LEFT JOIN LATERAL (SELECT * FROM gateway.holds l
-      WHERE l.key_id = u.key_id COLLATE "C" AND l.id = u.id COLLATE "C" LIMIT 1) h ON true
-    LEFT JOIN LATERAL (SELECT * FROM gateway.entries l WHERE h.id IS NULL
-      AND l.key_id = u.key_id COLLATE "C" AND l.kind = 'charge' AND l.id = u.id COLLATE "C" LIMIT 1) e ON true
-    LEFT JOIN LATERAL (SELECT l.hold_id FROM gateway.voided l WHERE h.id IS NULL
-      AND l.key_id = u.key_id COLLATE "C" AND l.hold_id = u.id COLLATE "C" LIMIT 1) v ON true`,
-};
-const CLAIMS = {
-  name: 'claims',
-  text: `SELECT c.* FROM unnest($1::text[], $2::text[]) AS u(key_id, name)
-    CROSS JOIN LATERAL (SELECT * FROM gateway.claims l
-      WHERE l.key_id = u.key_id COLLATE "C" AND l.name = u.name COLLATE "C" LIMIT 1) c`,
-};
+const HOLDS = lookUp('holds', 'id');
+/** How holds have ended. */
+const CHARGED = lookUp('entries', 'id', 'key_id, id, amount, held, held_tokens, path', "l.kind = 'charge'");
+const VOIDED = lookUp('voided', 'hold_id', 'key_id, hold_id');
+const CLAIMS = lookUp('claims', 'name');
 /** A key or an account with its places in a rate limit, and the time of its payer, not before `u.floor_ms`. */
 const LIMITED = `FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(id, more, floor_ms)
   CROSS JOIN LATERAL (
@@ -99,15 +94,25 @@ const LIMITED = `FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(id, mo
  * The oldest place that still counts, for which whoever is refused waits; and the one that is waited for where the limit was
  * lowered below what is taken.
  */
-const REQUESTS = {
-  name: 'request-places',
-  text: `SELECT u.id AS of_id, w.over_ms, r.number, r.at_ms, r.taken ${LIMITED}
+function requestPlaces(id: string, overMs: string, limited: string): string {
+  return `SELECT ${id} AS of_id, ${overMs} AS over_ms, r.number, r.at_ms, r.taken ${limited}
     CROSS JOIN LATERAL (
-      (SELECT * FROM gateway.rates o WHERE o.key_id = u.id COLLATE "C" AND o.number >= p.rate_first
-        AND o.at_ms > w.over_ms ORDER BY o.number LIMIT 1)
-      UNION ALL (SELECT * FROM gateway.rates d WHERE d.key_id = u.id COLLATE "C"
+      (SELECT * FROM gateway.rates o WHERE o.key_id = ${id} COLLATE "C" AND o.number >= p.rate_first
+        AND o.at_ms > ${overMs} ORDER BY o.number LIMIT 1)
+      UNION ALL (SELECT * FROM gateway.rates d WHERE d.key_id = ${id} COLLATE "C"
         AND d.number <= p.rate_next - p.rpm_limit ORDER BY d.number DESC LIMIT 1)
-    ) r WHERE p.rpm_limit IS NOT NULL`,
+    ) r WHERE p.rpm_limit IS NOT NULL`;
+}
+const REQUESTS = { name: 'request-places', text: requestPlaces('u.id', 'w.over_ms', LIMITED) };
+/** Of keys that pay for themselves, whose time is their own: 60 µs of the server where the other statement takes 111. */
+const LONE_REQUESTS = {
+  name: 'lone-request-places',
+  text: requestPlaces(
+    'p.key_id',
+    'p.over_ms',
+    `FROM (SELECT a.key_id, a.rpm_limit, a.rate_first, a.rate_next, greatest(${NOW_MS}, a.seen_ms) - ${RATE_WINDOW_MS} AS over_ms
+      FROM gateway.accounts a WHERE a.key_id = ANY ($3) OFFSET 0) p`,
+  ),
 };
 /**
  * The oldest token that still counts, those that `more` of them may have to wait for, and the first and the last that are stored.
@@ -148,6 +153,7 @@ type Time = ReturnType<LedgerClock['values']>;
 
 export async function load(
   query: Query,
+  serverVersion: number,
   time: Time,
   needs: Needs,
   routes: ReadonlyMap<string, Route>,
@@ -157,6 +163,7 @@ export async function load(
   const roots = new Set<string>();
   const inner = new Set<string>();
   const promoted = new Set<string>();
+  const loneLimited: string[] = [];
   const requests = new Limited();
   const tokens = new Limited();
   for (const [keyId, route] of routes) {
@@ -169,26 +176,45 @@ export async function load(
       for (const id of accountIds) if (id !== rootId) inner.add(id);
     }
     if (route.promoted) promoted.add(rootId ?? keyId);
-    if (route.requestsLimited && counts.requests > 0) requests.add([keyId, ...accountIds], counts.requests);
+    if (route.requestsLimited && counts.requests > 0) {
+      if (rootId === null) loneLimited.push(keyId);
+      else requests.add([keyId, ...accountIds], counts.requests);
+    }
     if (route.tokensLimited && counts.requests + counts.tokens > 0) tokens.add([keyId, ...accountIds], counts.tokens);
   }
   const none: readonly Row[] = [];
-  const ask = (wanted: boolean, statement: typeof OWNERS, ...values: readonly unknown[]) =>
-    wanted ? query(statement.text, values, statement.name) : none;
-  const pairs = (statement: typeof OWNERS, { keyIds, names }: Pairs) => ask(names.length > 0, statement, keyIds, names);
-  const [owners, locked, rootRows, keyRows, nodeRows, holds, claims, requestRows, tokenRows, promotions] =
-    await Promise.all([
-      ask(needs.owners.size > 0, OWNERS, [...needs.owners]),
-      ask(lone.length > 0, LOCK_KEYS, ...time, lone),
-      ask(roots.size > 0, LOCK_ROOTS, ...time, [...roots]),
-      ask(below.length > 0, KEYS, below),
-      ask(inner.size > 0, NODES, [...inner]),
-      pairs(HOLDS, needs.holds),
-      pairs(CLAIMS, needs.claims),
-      ask(requests.any, REQUESTS, ...time, ...requests.values()),
-      ask(tokens.any, TOKENS, ...time, ...tokens.values()),
-      ask(promoted.size > 0, PROMOTIONS, [...promoted]),
-    ]);
+  const ask = (wanted: boolean, { text, name }: Statement, ...values: readonly unknown[]) =>
+    wanted ? query(text, values, name) : none;
+  const pairs = (of: LookUp, wanted: Pairs) => ask(wanted.names.length > 0, ...lookUpOf(of, wanted, serverVersion));
+  const [
+    owners,
+    locked,
+    rootRows,
+    keyRows,
+    nodeRows,
+    holds,
+    charged,
+    voided,
+    claims,
+    loneRows,
+    requestRows,
+    tokenRows,
+    promotions,
+  ] = await Promise.all([
+    ask(needs.owners.size > 0, OWNERS, [...needs.owners]),
+    ask(lone.length > 0, LOCK_KEYS, ...time, lone),
+    ask(roots.size > 0, LOCK_ROOTS, ...time, [...roots]),
+    ask(below.length > 0, KEYS, below),
+    ask(inner.size > 0, NODES, [...inner]),
+    pairs(HOLDS, needs.holds),
+    pairs(CHARGED, needs.ends),
+    pairs(VOIDED, needs.ends),
+    pairs(CLAIMS, needs.claims),
+    ask(loneLimited.length > 0, LONE_REQUESTS, ...time, loneLimited),
+    ask(requests.any, REQUESTS, ...time, ...requests.values()),
+    ask(tokens.any, TOKENS, ...time, ...tokens.values()),
+    ask(promoted.size > 0, PROMOTIONS, [...promoted]),
+  ]);
   return {
     nowMs: Math.max(0, ...[...locked.slice(0, 1), ...rootRows.slice(0, 1)].map((row) => integer(row, 'now_ms'))),
     needs,
@@ -197,8 +223,9 @@ export async function load(
     keys: by('key_id', [...locked, ...keyRows]),
     nodes: by('id', [...rootRows, ...nodeRows]),
     holds,
+    ends: addEnds(new PairMap(), needs.ends, charged, voided),
     claims,
-    requests: grouped(requests.ids, requestRows),
+    requests: grouped([...loneLimited, ...requests.ids], [...loneRows, ...requestRows]),
     tokens: grouped(tokens.ids, tokenRows),
     promotions: grouped(promoted, promotions),
     allHolds: new Map(),
@@ -215,6 +242,7 @@ export function nothing(needs: Needs): Loaded {
     keys: new Map(),
     nodes: new Map(),
     holds: [],
+    ends: new PairMap(),
     claims: [],
     requests: new Map(),
     tokens: new Map(),
@@ -224,14 +252,20 @@ export function nothing(needs: Needs): Loaded {
 }
 
 /** Loads what was missing; the payers are locked. */
-export async function loadMore(query: Query, time: Time, loaded: Loaded, missing: readonly NotLoaded[]): Promise<void> {
+export async function loadMore(
+  query: Query,
+  serverVersion: number,
+  time: Time,
+  loaded: Loaded,
+  missing: readonly NotLoaded[],
+): Promise<void> {
   const idsOf = (what: NotLoaded['what']): readonly string[] => [
     ...new Set(missing.filter((one) => one.what === what).map(({ id }) => id)),
   ];
   const fill = async (
     ids: readonly string[],
     into: Map<string, readonly Row[]>,
-    statement: typeof OWNERS,
+    statement: Statement,
     ...values: readonly unknown[]
   ): Promise<void> => {
     if (ids.length === 0) return;
@@ -247,13 +281,37 @@ export async function loadMore(query: Query, time: Time, loaded: Loaded, missing
   const promoted = idsOf('promotions');
   const keys = idsOf('holdsOfKey');
   const roots = idsOf('holdsOfRoot');
+  const ends = noPairs();
+  for (const { what, id, holdId } of missing) if (what === 'end') addPair(ends, id, holdId);
+  const fillEnds = async (): Promise<void> => {
+    if (ends.names.length === 0) return;
+    const find = ([{ text, name }, ...values]: ReturnType<typeof lookUpOf>) => query(text, values, name);
+    const [charged, voided] = await Promise.all([
+      find(lookUpOf(CHARGED, ends, serverVersion)),
+      find(lookUpOf(VOIDED, ends, serverVersion)),
+    ]);
+    addEnds(loaded.ends, ends, charged, voided);
+  };
   await Promise.all([
     fill(idsOf('requests'), loaded.requests, REQUESTS, ...limits('requests')),
     fill(idsOf('tokens'), loaded.tokens, TOKENS, ...limits('tokens')),
     fill(promoted, loaded.promotions, PROMOTIONS, promoted),
     fill(keys, loaded.allHolds, HOLDS_OF_KEYS, keys),
     fill(roots, loaded.allHolds, HOLDS_OF_ROOTS, roots),
+    fillEnds(),
   ]);
+}
+
+function addEnds(
+  ends: PairMap<HoldEnd | null>,
+  { keyIds, names }: Pairs,
+  charged: readonly Row[],
+  voided: readonly Row[],
+): PairMap<HoldEnd | null> {
+  for (const [index, keyId] of keyIds.entries()) ends.set(keyId, names[index] ?? '', null);
+  for (const row of charged) ends.set(text(row, 'key_id'), text(row, 'id'), endFrom(row));
+  for (const row of voided) ends.set(text(row, 'key_id'), text(row, 'hold_id'), { kind: 'voided' });
+  return ends;
 }
 
 /** Accounts that holds were admitted on and that are not above their keys any more. */

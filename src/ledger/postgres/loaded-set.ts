@@ -13,8 +13,9 @@ import {
 import type { Charge, Claim, ClaimState, HoldEnd, RateCounts, WorkingSet } from '../engine/working-set.ts';
 import type { KeptResponse, NewRun, RunEnd, StoredReply } from '../port.ts';
 import type { Promotion } from '../rules/promotions.ts';
-import { claimFrom, endFrom, nodeFrom, promotionsFrom, totalsFrom } from '../rules/row-mapping.ts';
+import { claimFrom, nodeFrom, promotionsFrom, totalsFrom } from '../rules/row-mapping.ts';
 import { type Loaded, NotLoaded } from './load.ts';
+import { PairMap } from './needs.ts';
 import { RequestPlaces, TokenPlaces } from './places.ts';
 import { readHold } from './rows.ts';
 
@@ -53,11 +54,11 @@ export class Changes {
   readonly endedHolds = new Set<Hold>();
   readonly charges: (Charge & { readonly rootId: string | null })[] = [];
   readonly voided: (NewRow & { readonly keyId: string; readonly holdId: string; readonly held: bigint })[] = [];
-  readonly claims = new Map<string, ClaimChange>();
+  readonly claims = new PairMap<ClaimChange>();
   readonly kept: (NewRow & { readonly keyId: string; readonly kept: KeptResponse })[] = [];
   readonly newRuns: { readonly hold: Hold; readonly run: NewRun }[] = [];
   readonly endedRuns: (NewRow & { readonly keyId: string; readonly end: RunEnd })[] = [];
-  readonly promotions = new Map<string, { readonly payerId: string; readonly promotion: Promotion }>();
+  readonly promotions = new PairMap<{ readonly payerId: string; readonly promotion: Promotion }>();
   readonly promotionCharges: {
     readonly payerId: string;
     readonly promotionId: string;
@@ -75,32 +76,17 @@ export class LoadedSet implements WorkingSet {
   readonly #tokens = new Map<string, TokenPlaces>();
   /** Of the key that was asked for last. */
   nowMs: number;
-  readonly #live = new Map<string, Row[]>();
-  readonly #ends = new Map<string, HoldEnd>();
-  readonly #claims = new Map<string, Claim>();
+  readonly #live: ReadonlyMap<string, readonly Row[]>;
+  /** By operations of this batch. */
+  readonly #ends = new PairMap<HoldEnd>();
+  readonly #claims = new PairMap<Claim>();
   readonly changes = new Changes();
 
   constructor(loaded: Loaded) {
     this.#loaded = loaded;
     this.nowMs = loaded.nowMs;
-    for (const row of loaded.holds) this.#addHold(row);
-    for (const row of loaded.claims) this.#claims.set(named(text(row, 'key_id'), text(row, 'name')), claimFrom(row));
-  }
-
-  #addHold(row: Row): void {
-    const keyId = text(row, 'of_key');
-    if (typeof row.id === 'string') {
-      const rows = this.#live.get(keyId);
-      if (rows === undefined) this.#live.set(keyId, [row]);
-      else rows.push(row);
-      return;
-    }
-    const name = named(keyId, text(row, 'of_hold'));
-    if (row.voided_id !== null) this.#ends.set(name, { kind: 'voided' });
-    else if (row.charged_amount !== null) {
-      const { charged_amount: amount, charged_held: held, charged_tokens: held_tokens, charged_path: path } = row;
-      this.#ends.set(name, endFrom({ amount, held, held_tokens, path }));
-    }
+    this.#live = Map.groupBy(loaded.holds, (row) => text(row, 'key_id'));
+    for (const row of loaded.claims) this.#claims.set(text(row, 'key_id'), text(row, 'name'), claimFrom(row));
   }
 
   get steadyMs(): number {
@@ -200,10 +186,11 @@ export class LoadedSet implements WorkingSet {
     const id = ofRoot ? holder.rootId : holder.key.id;
     const rows = this.#loaded.allHolds.get(id);
     if (rows === undefined) throw new NotLoaded(ofRoot ? 'holdsOfRoot' : 'holdsOfKey', id);
-    const ended = new Set([...this.changes.endedHolds].map((hold) => named(hold.keyId, hold.id)));
+    const ended = new PairMap<true>();
+    for (const hold of this.changes.endedHolds) ended.set(hold.keyId, hold.id, true);
     for (const row of rows) {
       const [keyId, holdId] = [text(row, 'key_id'), text(row, 'id')];
-      if (ended.has(named(keyId, holdId))) continue;
+      if (ended.get(keyId, holdId)) continue;
       yield this.#keys.get(keyId)?.holds.get(holdId) ?? readHold(row, row.mode as Hold['mode']);
     }
     for (const hold of this.changes.newHolds) {
@@ -212,11 +199,14 @@ export class LoadedSet implements WorkingSet {
   }
 
   endOf(state: KeyState, holdId: string): HoldEnd | null {
-    return this.#ends.get(named(state.key.id, holdId)) ?? null;
+    const { id } = state.key;
+    const end = this.#ends.get(id, holdId) ?? this.#loaded.ends.get(id, holdId);
+    if (end === undefined) throw new NotLoaded('end', id, { holdId });
+    return end;
   }
 
   claimOf(keyId: string, name: string): Claim | null {
-    return this.#claims.get(named(keyId, name)) ?? null;
+    return this.#claims.get(keyId, name) ?? null;
   }
 
   markDirty(state: LoadedKey): void {
@@ -263,12 +253,12 @@ export class LoadedSet implements WorkingSet {
     const { hold, state, amount } = charge;
     this.changes.charges.push({ ...charge, rootId: state.path?.tree.rootId ?? null });
     const heldTokens = hold.path === null ? null : hold.tokens;
-    this.#ends.set(named(hold.keyId, hold.id), { kind: 'charged', amount, held: hold.amount, heldTokens });
+    this.#ends.set(hold.keyId, hold.id, { kind: 'charged', amount, held: hold.amount, heldTokens });
   }
 
   addVoided(state: KeyState, holdId: string, held: bigint): void {
     this.changes.voided.push({ keyId: state.key.id, holdId, held, atMs: this.nowMs });
-    this.#ends.set(named(state.key.id, holdId), { kind: 'voided' });
+    this.#ends.set(state.key.id, holdId, { kind: 'voided' });
   }
 
   addClaim(keyId: string, name: string, fingerprint: string, holdId: string): void {
@@ -285,12 +275,11 @@ export class LoadedSet implements WorkingSet {
   }
 
   #changeClaim(keyId: string, name: string, holdId: string | null, claim: Claim | null): void {
-    const at = named(keyId, name);
-    if (claim === null) this.#claims.delete(at);
-    else this.#claims.set(at, claim);
-    const earlier = this.changes.claims.get(at);
+    if (claim === null) this.#claims.delete(keyId, name);
+    else this.#claims.set(keyId, name, claim);
+    const earlier = this.changes.claims.get(keyId, name);
     // One that is new is added with the state that it has in the end.
-    this.changes.claims.set(at, { keyId, name, holdId: holdId ?? earlier?.holdId ?? null, claim });
+    this.changes.claims.set(keyId, name, { keyId, name, holdId: holdId ?? earlier?.holdId ?? null, claim });
   }
 
   keepResponse(keyId: string, kept: KeptResponse): void {
@@ -306,7 +295,7 @@ export class LoadedSet implements WorkingSet {
   }
 
   savePromotion(payerId: string, promotion: Promotion): void {
-    this.changes.promotions.set(named(payerId, promotion.id), { payerId, promotion });
+    this.changes.promotions.set(payerId, promotion.id, { payerId, promotion });
   }
 
   savePromoMs(payer: LoadedKey | LoadedNode): void {
@@ -334,8 +323,4 @@ export class LoadedSet implements WorkingSet {
   get seen(): Iterable<KeyState> {
     return this.#keys.values();
   }
-}
-
-function named(keyId: string, name: string): string {
-  return `${keyId} ${name}`;
 }

@@ -23,6 +23,8 @@ export interface Needs {
   /** By their ids: how many requests and tokens the batch may count for it at most. */
   readonly keys: Map<string, { requests: number; tokens: number }>;
   readonly holds: Pairs;
+  /** Holds that have probably neither been live nor ended before, and must not have. */
+  readonly ends: Pairs;
   readonly claims: Pairs;
   readonly owners: Set<string>;
 }
@@ -36,8 +38,9 @@ export interface Pairs {
 export function needsOf(batch: readonly KeyedOperation[]): Needs {
   const needs: Needs = {
     keys: new Map(),
-    holds: { keyIds: [], names: [] },
-    claims: { keyIds: [], names: [] },
+    holds: noPairs(),
+    ends: noPairs(),
+    claims: noPairs(),
     owners: new Set(),
   };
   for (const operation of batch) addNeeds(needs, operation);
@@ -53,6 +56,7 @@ function addNeeds(needs: Needs, operation: KeyedOperation): void {
       if (hold === null) return;
       counts.tokens += hold.inputTokens ?? 0;
       addPair(needs.holds, keyId, hold.id);
+      addPair(needs.ends, keyId, hold.id);
       if (claim !== null) addPair(needs.claims, keyId, claim.name);
       needs.owners.add(operation.owner);
       return;
@@ -87,7 +91,34 @@ function countsOf({ keys }: Needs, keyId: string): { requests: number; tokens: n
   return counts;
 }
 
-function addPair({ keyIds, names }: Pairs, keyId: string, name: string): void {
+export function noPairs(): Pairs {
+  return { keyIds: [], names: [] };
+}
+
+export function addPair({ keyIds, names }: Pairs, keyId: string, name: string): void {
   keyIds.push(keyId);
   names.push(name);
+}
+
+/** A map of pairs. A text made of both would have to be made, and hashed, for every look. */
+export class PairMap<T> {
+  readonly #maps = new Map<string, Map<string, T>>();
+
+  get(keyId: string, name: string): T | undefined {
+    return this.#maps.get(keyId)?.get(name);
+  }
+
+  set(keyId: string, name: string, value: T): void {
+    const map = this.#maps.get(keyId);
+    if (map === undefined) this.#maps.set(keyId, new Map([[name, value]]));
+    else map.set(name, value);
+  }
+
+  delete(keyId: string, name: string): void {
+    this.#maps.get(keyId)?.delete(name);
+  }
+
+  *values(): Generator<T> {
+    for (const map of this.#maps.values()) yield* map.values();
+  }
 }

@@ -55,7 +55,7 @@ class Places {
     const oldest = this.#oldest ?? this.taken[0];
     if (oldest === undefined) return { number: this.next, atMs: nowMs };
     // It has left the window since, and those that follow were not loaded.
-    if (oldest.atMs <= nowMs - RATE_WINDOW_MS) throw new NotLoaded(this.#what, this.id, nowMs);
+    if (oldest.atMs <= nowMs - RATE_WINDOW_MS) throw new NotLoaded(this.#what, this.id, { nowMs });
     return oldest;
   }
 
@@ -78,7 +78,7 @@ class Places {
   }
 
   #known(nowMs: number): readonly Stored[] {
-    if (this.#stored === null) throw new NotLoaded(this.#what, this.id, nowMs);
+    if (this.#stored === null) throw new NotLoaded(this.#what, this.id, { nowMs });
     return this.#stored;
   }
 }

@@ -1,5 +1,5 @@
 /** Saves what a batch has changed: one statement per table. */
-import { arrayLiteral } from '../../storage/postgres/array-literal.ts';
+import { arrayLiteral, rowLiteral } from '../../storage/postgres/array-literal.ts';
 import type { Send } from '../../storage/postgres/connection.ts';
 import { inDialect, POSTGRES } from '../books/dialect.ts';
 import { addRun, endRun } from '../books/runs.ts';
@@ -7,49 +7,14 @@ import { performNow, type Work } from '../books/work.ts';
 import { saturate } from '../engine/key-state.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Changes, LoadedKey, LoadedNode } from './loaded-set.ts';
+import { lookUpOf, removal } from './look-up.ts';
+import { addPair, noPairs } from './needs.ts';
 import type { Run } from './places.ts';
 import { arrayText, markDetail, rounded } from './rows.ts';
+import { type Columns, insertion, statement, typedInsertion } from './statements.ts';
 
 type Item<L> = L extends Iterable<infer T> ? T : never;
 type ClaimChange = Item<ReturnType<Changes['claims']['values']>>;
-
-/** The columns of a statement: name, type, and what a row has there. */
-type Columns<T> = readonly (readonly [name: string, type: string, of: (row: T) => unknown])[];
-
-/**
- * Up to so many rows are values of their own; more are an array per column, of which each row takes its element. That of sixteen
- * charges takes the server 310 µs, as values 386 and with `unnest`, which makes a table of each array first, 412; that of one 118, 88 and 128.
- */
-const FEW_ROWS = 4;
-
-/** `text` has `ROWS` where the rows stand, as `n`. */
-function statement<T>(name: string, columns: Columns<T>, text: string): (send: Send, rows: Iterable<T>) => void {
-  const names = columns.map(([column]) => column).join(', ');
-  const from = (rows: string): string => text.replace('ROWS', `${rows} AS n(${names})`).replace('NAMES', names);
-  const elements = columns.map(([, type], index) => `($${index + 1}::${type}[])[i]`).join(', ');
-  const ofArrays = from(`(SELECT ${elements} FROM generate_series(1, cardinality($1::text[])) AS i)`);
-  const row = (at: number): string =>
-    `(${columns.map(([, type], index) => `$${at * columns.length + index + 1}::${type}`).join(', ')})`;
-  const ofValues = Array.from({ length: FEW_ROWS + 1 }, (_, count) =>
-    from(`(VALUES ${Array.from({ length: count }, (_, at) => row(at)).join(', ')})`),
-  );
-  return (send, rows) => {
-    const all = [...rows];
-    const few = ofValues[all.length];
-    if (all.length === 0) return;
-    if (few === undefined) {
-      const arrays = columns.map(([, , of]) => arrayLiteral(all.map(of)));
-      send(ofArrays, arrays, name);
-    } else {
-      const values = all.flatMap((row) => columns.map(([, , of]) => of(row)));
-      send(few, values, `${name}-${all.length}`);
-    }
-  };
-}
-
-function insertion<T>(name: string, table: string, columns: Columns<T>, selected = 'n.*') {
-  return statement(name, columns, `INSERT INTO gateway.${table} (NAMES) SELECT ${selected} FROM ROWS`);
-}
 
 /** The places of a rate limit, in the row of whoever has it. */
 const RATE_COLUMNS: Columns<LoadedKey | LoadedNode> = [
@@ -147,30 +112,22 @@ const HOLD_KEY: Columns<ChangedHold> = [
   ['id', 'text', ({ id }) => id],
 ];
 const THIS_HOLD = 'h.key_id = n.key_id COLLATE "C" AND h.id = n.id COLLATE "C"';
-const MARK_COLUMNS: Columns<ChangedHold> = [
-  ['mark_charge', 'bigint', ({ mark }) => mark?.charge ?? null],
-  ['mark_detail', 'jsonb', (hold) => (hold.mark === null ? null : markDetail(hold, hold.mark))],
-];
-const addHolds = insertion(
-  'add-holds',
-  'holds',
-  [
-    ...HOLD_KEY,
-    ['owner', 'text', ({ owner }) => owner],
-    ['amount', 'bigint', ({ amount }) => amount],
-    ['held_at_ms', 'bigint', ({ heldAtMs }) => heldAtMs],
-    ['expires_at_ms', 'bigint', ({ expiresAtMs }) => expiresAtMs],
-    ['claim_name', 'text', ({ claimName }) => claimName],
-    ...MARK_COLUMNS,
-    ['waiting', 'boolean', ({ waiting }) => waiting],
-    ['tokens', 'bigint', ({ tokens }) => tokens],
-    ['path', 'text', ({ path }) => arrayText(path)],
-    ['root_id', 'text', ({ path }) => (path === null ? null : ((JSON.parse(path) as string[]).at(-1) ?? null))],
-    ['run', 'boolean', ({ run }) => run],
-  ],
-  `n.key_id, n.id, n.owner, n.amount, n.held_at_ms, n.expires_at_ms, n.claim_name, n.mark_charge, n.mark_detail, n.waiting,
-    n.tokens, n.path::text[], n.root_id, n.run`,
-);
+const addHolds = typedInsertion<ChangedHold>('add-holds', 'holds', 'new_hold', [
+  ['key_id', ({ keyId }) => keyId],
+  ['id', ({ id }) => id],
+  ['owner', ({ owner }) => owner],
+  ['amount', ({ amount }) => amount],
+  ['held_at_ms', ({ heldAtMs }) => heldAtMs],
+  ['expires_at_ms', ({ expiresAtMs }) => expiresAtMs],
+  ['claim_name', ({ claimName }) => claimName],
+  ['mark_charge', ({ mark }) => mark?.charge],
+  ['mark_detail', (hold) => (hold.mark === null ? null : markDetail(hold, hold.mark))],
+  ['waiting', ({ waiting }) => waiting],
+  ['tokens', ({ tokens }) => tokens],
+  ['path', ({ path }) => arrayText(path)],
+  ['root_id', ({ path }) => (path === null ? null : (JSON.parse(path) as string[]).at(-1))],
+  ['run', ({ run }) => run],
+]);
 const saveHolds = statement(
   'save-holds',
   [
@@ -178,69 +135,110 @@ const saveHolds = statement(
     ['amount', 'bigint', ({ amount }) => amount],
     ['tokens', 'bigint', ({ tokens }) => tokens],
     ['waiting', 'boolean', ({ waiting }) => waiting],
-    ...MARK_COLUMNS,
+    ['mark_charge', 'bigint', ({ mark }) => mark?.charge],
+    ['mark_detail', 'jsonb', (hold) => (hold.mark === null ? null : markDetail(hold, hold.mark))],
   ],
   `UPDATE gateway.holds h SET amount = n.amount, tokens = n.tokens, waiting = n.waiting, mark_charge = n.mark_charge,
     mark_detail = n.mark_detail FROM ROWS WHERE ${THIS_HOLD}`,
 );
-const removeHolds = statement('remove-holds', HOLD_KEY, `DELETE FROM gateway.holds h USING ROWS WHERE ${THIS_HOLD}`);
+const REMOVE_HOLDS = removal('holds', 'id');
+function removeHolds(send: Send, holds: Iterable<ChangedHold>, serverVersion: number): void {
+  const pairs = noPairs();
+  for (const { keyId, id } of holds) addPair(pairs, keyId, id);
+  if (pairs.names.length === 0) return;
+  const [{ text, name }, ...values] = lookUpOf(REMOVE_HOLDS, pairs, serverVersion);
+  send(text, values, name);
+}
 
 type NewCharge = Item<Changes['charges']>;
+const costOf = ({ call }: NewCharge): bigint => saturate(call?.costNanos ?? 0n);
+const providerCostOf = ({ call }: NewCharge): bigint => saturate(call?.providerCostNanos ?? 0n);
+const addCharges = typedInsertion<NewCharge>(
+  'add-charges',
+  'entries',
+  'new_charge',
+  [
+    ['key_id', ({ hold }) => hold.keyId],
+    ['id', ({ hold }) => hold.id],
+    ['amount', ({ amount }) => amount],
+    ['held', ({ hold }) => hold.amount],
+    ['at_ms', ({ atMs }) => atMs],
+    ['flag', ({ flag }) => flag],
+    ['model', ({ call }) => call?.model],
+    ['provider', ({ call }) => call?.provider],
+    ['format', ({ call }) => call?.format],
+    ['cost_nanos', (charge) => (charge.hold.mode === 'credit' ? charge.amount : costOf(charge))],
+    ['provider_cost_nanos', providerCostOf],
+    ['tokens', ({ hold, tokens }) => (hold.path === null ? 0n : tokens)],
+    ['held_tokens', ({ hold }) => hold.tokens],
+    ['root_id', ({ hold, rootId }) => (hold.path === null ? null : rootId)],
+    ['path', ({ hold }) => arrayText(hold.path)],
+  ],
+  "kind = 'charge'",
+);
+
+/** What the charge of a call leaves beside its entry, as `charged_call`: what can be told from the rest of it is null. */
+function chargedCall(charge: NewCharge): string {
+  const { hold, amount, usage } = charge;
+  const cost = costOf(charge);
+  const providerCost = providerCostOf(charge);
+  const { tokens } = usage ?? {};
+  return rowLiteral([
+    hold.id,
+    usage === null || usage.requestId === hold.id ? null : usage.requestId,
+    amount,
+    cost === amount ? null : cost,
+    providerCost === cost ? null : providerCost,
+    usage?.streamed,
+    usage?.outcome,
+    usage?.source,
+    // Zero is null.
+    tokens?.input || null,
+    tokens?.cacheRead || null,
+    tokens?.cacheWrite || null,
+    tokens?.cacheWrite1h || null,
+    tokens?.output || null,
+    tokens?.reasoning || null,
+    usage?.attempts,
+    rounded(usage?.durationMs ?? null),
+    rounded(usage?.firstByteMs ?? null),
+  ]);
+}
+
+type ChargeBatch = readonly [NewCharge, ...NewCharge[]];
 /**
- * The entries of charges, and for each key one row with their usage records, which waits for the rollups: most columns are the same, and
+ * For the charges of a key one row with their usage records, which waits for the rollups: most columns are the same, and
  * travel once. A row and two index entries for each charge less: 1,610 bytes of write-ahead log per request became 933 (32 at once on one key).
  */
-const addCharges = statement<NewCharge>(
-  'add-charges',
+const addChargeBatches = statement<ChargeBatch>(
+  'add-charge-batches',
   [
-    ['key_id', 'text', ({ hold }) => hold.keyId],
-    ['id', 'text', ({ hold }) => hold.id],
-    ['amount', 'bigint', ({ amount }) => amount],
-    ['held', 'bigint', ({ hold }) => hold.amount],
-    ['at_ms', 'bigint', ({ atMs }) => atMs],
-    ['flag', 'text', ({ flag }) => flag],
-    ['model', 'text', ({ call }) => call?.model ?? null],
-    ['provider', 'text', ({ call }) => call?.provider ?? null],
-    ['format', 'text', ({ call }) => call?.format ?? null],
-    ['cost_nanos', 'bigint', ({ call }) => saturate(call?.costNanos ?? 0n)],
-    ['provider_cost_nanos', 'bigint', ({ call }) => saturate(call?.providerCostNanos ?? 0n)],
-    ['credit', 'boolean', ({ hold }) => hold.mode === 'credit'],
-    ['tokens', 'bigint', ({ hold, tokens }) => (hold.path === null ? 0n : tokens)],
-    ['held_tokens', 'bigint', ({ hold }) => hold.tokens],
-    ['root_id', 'text', ({ hold, rootId }) => (hold.path === null ? null : rootId)],
-    ['path', 'text', ({ hold }) => arrayText(hold.path)],
-    ['request_id', 'text', ({ usage }) => usage?.requestId ?? null],
-    ['streamed', 'boolean', ({ usage }) => usage?.streamed ?? null],
-    ['outcome', 'text', ({ usage }) => usage?.outcome ?? null],
-    ['source', 'text', ({ usage }) => usage?.source ?? null],
-    ['input', 'bigint', ({ usage }) => usage?.tokens.input ?? null],
-    ['cache_read', 'bigint', ({ usage }) => usage?.tokens.cacheRead ?? null],
-    ['cache_write', 'bigint', ({ usage }) => usage?.tokens.cacheWrite ?? null],
-    ['cache_write_1h', 'bigint', ({ usage }) => usage?.tokens.cacheWrite1h ?? null],
-    ['output', 'bigint', ({ usage }) => usage?.tokens.output ?? null],
-    ['reasoning', 'bigint', ({ usage }) => usage?.tokens.reasoning ?? null],
-    ['attempts', 'bigint', ({ usage }) => usage?.attempts ?? null],
-    ['duration_ms', 'bigint', ({ usage }) => rounded(usage?.durationMs ?? null)],
-    ['first_byte_ms', 'bigint', ({ usage }) => rounded(usage?.firstByteMs ?? null)],
+    ['key_id', 'text', ([{ hold }]) => hold.keyId],
+    ['at_ms', 'bigint', ([{ atMs }]) => atMs],
+    ['model', 'text', ([{ call }]) => call?.model],
+    ['provider', 'text', ([{ call }]) => call?.provider],
+    ['format', 'text', ([{ call }]) => call?.format],
+    ['charges', 'text', (charges) => arrayLiteral(charges.map(chargedCall))],
   ],
-  `WITH n AS (SELECT * FROM ROWS),
-  entry AS (
-    INSERT INTO gateway.entries (key_id, kind, id, amount, held, at_ms, flag, model, provider, format, cost_nanos,
-      provider_cost_nanos, tokens, held_tokens, root_id, path)
-    SELECT n.key_id, 'charge', n.id, n.amount, n.held, n.at_ms, n.flag, n.model, n.provider, n.format,
-      CASE WHEN n.credit THEN n.amount ELSE n.cost_nanos END, n.provider_cost_nanos, n.tokens, n.held_tokens, n.root_id,
-      n.path::text[] FROM n
-  ), batch AS (
+  `WITH batch AS (
     INSERT INTO gateway.charge_batches (key_id, at_ms, model, provider, format, charges)
-    SELECT n.key_id, n.at_ms, n.model, n.provider, n.format, array_agg(ROW(n.id, nullif(n.request_id, n.id), n.amount,
-      nullif(n.cost_nanos, n.amount), nullif(n.provider_cost_nanos, n.cost_nanos), n.streamed, n.outcome, n.source,
-      nullif(n.input, 0), nullif(n.cache_read, 0), nullif(n.cache_write, 0), nullif(n.cache_write_1h, 0), nullif(n.output, 0),
-      nullif(n.reasoning, 0), n.attempts, n.duration_ms, n.first_byte_ms)::gateway.charged_call)
-    FROM n GROUP BY n.key_id, n.at_ms, n.model, n.provider, n.format
+    SELECT n.key_id, n.at_ms, n.model, n.provider, n.format, n.charges::gateway.charged_call[] FROM ROWS
     RETURNING key_id, at_ms, number, cardinality(charges)
   )
   INSERT INTO gateway.unrolled_batches (key_id, at_ms, number, charges) SELECT * FROM batch`,
 );
+
+function chargeBatches(charges: readonly NewCharge[]): Iterable<ChargeBatch> {
+  const batches = new Map<string, [NewCharge, ...NewCharge[]]>();
+  for (const charge of charges) {
+    const { hold, atMs, call } = charge;
+    const name = JSON.stringify([hold.keyId, atMs, call?.model, call?.provider, call?.format]);
+    const batch = batches.get(name);
+    if (batch === undefined) batches.set(name, [charge]);
+    else batch.push(charge);
+  }
+  return batches.values();
+}
 
 const addVoided = insertion<Item<Changes['voided']>>('add-voided', 'voided', [
   ['key_id', 'text', ({ keyId }) => keyId],
@@ -302,14 +300,15 @@ export const ADD_EXPIRED = `INSERT INTO gateway.account_entries (node_id, kind, 
     WHERE e.node_id = $1 COLLATE "C" AND e.kind = 'expired' AND e.other_id = $2 COLLATE "C"`;
 const keepResponse = 'SELECT gateway.keep_response($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
 
-export function save(send: Send, changes: Changes): void {
+export function save(send: Send, changes: Changes, serverVersion: number): void {
   saveKeys(send, changes.keys);
   saveNodes(send, changes.nodes);
   saveRates(send, changes);
-  removeHolds(send, changes.endedHolds);
+  removeHolds(send, changes.endedHolds, serverVersion);
   addHolds(send, changes.newHolds);
   saveHolds(send, changes.changedHolds);
   addCharges(send, changes.charges);
+  addChargeBatches(send, chargeBatches(changes.charges));
   addVoided(send, changes.voided);
   saveClaims(send, [...changes.claims.values()]);
   savePromotions(send, changes.promotions.values());

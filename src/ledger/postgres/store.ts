@@ -66,15 +66,16 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const hot = new Connection({ url, statementTimeoutMs, lockTimeoutMs, looksUp: true, name: HOT_NAME });
   const background = new Connection({ url, statementTimeoutMs, lockTimeoutMs });
   const clock = new LedgerClock(options.clock ?? null);
+  let serverVersion: number;
   try {
     await hot.open();
-    await migrate(hot);
+    serverVersion = await migrate(hot);
   } catch (error) {
     await hot.close();
     throw openingError(url, error);
   }
 
-  const storage = { connection: hot, clock, payers: new Payers() };
+  const storage = { connection: hot, clock, payers: new Payers(), serverVersion };
 
   async function apply(batch: readonly Operation[]): Promise<readonly Result[]> {
     const results: Result[] = [];

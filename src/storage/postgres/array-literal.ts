@@ -8,7 +8,27 @@ export function arrayLiteral(values: readonly unknown[]): string {
     if (value === null || value === undefined) literal += 'NULL';
     else if (value instanceof Uint8Array) literal += `"\\\\x${Buffer.from(value).toString('hex')}"`;
     else if (typeof value !== 'string') literal += String(value);
-    else literal += `"${NEEDS_ESCAPE.test(value) ? value.replaceAll(/["\\]/g, '\\$&') : value}"`;
+    else literal += quoted(value);
   }
   return `${literal}}`;
+}
+
+const NEEDS_QUOTES = /[^\w.:-]/;
+
+/** A row of a type of the schema, as PostgreSQL reads it: what is null is empty. */
+export function rowLiteral(values: readonly unknown[]): string {
+  let literal = '(';
+  let separator = '';
+  for (const value of values) {
+    literal += separator;
+    separator = ',';
+    if (value === null || value === undefined) continue;
+    if (typeof value !== 'string') literal += String(value);
+    else literal += value === '' || NEEDS_QUOTES.test(value) ? quoted(value) : value;
+  }
+  return `${literal})`;
+}
+
+function quoted(value: string): string {
+  return `"${NEEDS_ESCAPE.test(value) ? value.replaceAll(/["\\]/g, '\\$&') : value}"`;
 }
