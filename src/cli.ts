@@ -216,6 +216,10 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     log: NO_LOG,
     nowMs: () => clock.nowMs(),
   });
+  const definitions = async () => {
+    const { readDefinitions } = await import('./process/definitions.ts');
+    return readDefinitions(settings, data.definitions);
+  };
   const { openRequestLogReader } = await import('./process/request-log.ts');
   const requestLog = await openRequestLogReader(settings);
   // What dead processes left behind is recovered before the audit.
@@ -246,13 +250,14 @@ async function openLocal(settings: Settings): Promise<AdminConnection> {
     requests: new Requests(requestLog, async () => []),
     refreshModelLists: async () => {
       const { refreshModelLists } = await import('./process/model-lists.ts');
-      return refreshModelLists({ settings, env: process.env, documents: ledger, freshMs: 0 });
+      return refreshModelLists({ settings, env: process.env, documents: ledger, definitions, freshMs: 0 });
     },
   };
   const { inProcessTransport } = await import('./admin/http/in-process.ts');
   return {
     api: new AdminClient(inProcessTransport(new AdminService(options), COMMAND)),
     isRunning: false,
+    definitions,
     close: async () => {
       await data.close();
       await requestLog.close();

@@ -1,5 +1,6 @@
 /** Calls the operations of the admin API by their names, at a running gateway or in this process. */
 import type { RequestOptions } from 'node:http';
+import type { StoredDefinitions } from '../core/definition.ts';
 import { request as httpRequest } from '../lib/node-http.ts';
 import { AdminError, type AdminErrorCode } from './error.ts';
 import { type ParametersOf, partsOf } from './http/route.ts';
@@ -49,6 +50,8 @@ export interface AdminTransport {
 export interface AdminConnection {
   readonly api: AdminClient;
   readonly isRunning: boolean;
+  /** What operators have defined, credentials included, which is why a running gateway hands it to nobody. */
+  definitions?(): Promise<StoredDefinitions>;
   close(): Promise<void>;
 }
 

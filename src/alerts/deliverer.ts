@@ -4,9 +4,10 @@
  * with the same id. Of several gateways, one has the lease.
  */
 import { HOUR_MS } from '../core/time.ts';
+import { retryAfterSeconds } from '../lib/retry-after.ts';
 import { CONNECTIONS_MAX } from './mailer.ts';
 import type { Delivery } from './port.ts';
-import { ReceiverGone } from './post.ts';
+import { ReceiverBusy, ReceiverGone } from './post.ts';
 import { Sender, type SenderOptions } from './sender.ts';
 import type { SqlAlertStore } from './sql-store.ts';
 import { isMailed, parseTarget } from './targets.ts';
@@ -125,10 +126,19 @@ export class Deliverer {
     } catch (error) {
       const message = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_CHARACTERS_MAX);
       const waitMs = error instanceof ReceiverGone ? undefined : RETRY_AFTER_MS[delivery.attempts];
-      await store.failed(delivery, message, waitMs === undefined ? null : nowMs() + waitMs, nowMs());
+      const askedMs = error instanceof ReceiverBusy ? askedWaitMs(error, nowMs()) : 0;
+      const dueAtMs = waitMs === undefined ? null : nowMs() + Math.max(waitMs, askedMs);
+      await store.failed(delivery, message, dueAtMs, nowMs());
+      // What else waits for this receiver would only be refused as well, and lose an attempt.
+      if (askedMs > 0) await store.postpone(delivery.target, nowMs() + askedMs);
       return false;
     }
     await store.delivered(delivery, nowMs());
     return true;
   }
+}
+
+/** A day at most, as between any two attempts. Never sooner than without it: attempts that follow in haste are soon used up. */
+function askedWaitMs({ retryAfter }: ReceiverBusy, nowMs: number): number {
+  return (retryAfterSeconds(retryAfter, nowMs) ?? 0) * SECOND_MS;
 }

@@ -26,10 +26,24 @@ export class ReceiverGone extends Error {
   override name = 'ReceiverGone';
 }
 
+/** The receiver says when it may be called again. */
+export class ReceiverBusy extends Error {
+  override name = 'ReceiverBusy';
+  /** As its header Retry-After has it. */
+  readonly retryAfter: string;
+
+  constructor(message: string, retryAfter: string) {
+    super(message);
+    this.retryAfter = retryAfter;
+  }
+}
+
 const TIMEOUT_MS = 15_000;
 
 interface Answer {
   readonly status: number;
+  /** Its header Retry-After; null where it has none. */
+  readonly retryAfter: string | null;
   /** The beginning of what it says. */
   readonly text: string;
 }
@@ -51,13 +65,13 @@ export async function postJson(
     checkedAddress(url.hostname, { allowPrivate, inTheClear }, resolve),
     abortedBy(signal, late),
   ]);
-  const { status, text } = await post(url, address, body, headers, { ...options, signal, late });
+  const { status, text, retryAfter } = await post(url, address, body, headers, { ...options, signal, late });
   if (status >= 200 && status < 300) return;
   const said = text === '' ? '' : `: ${text}`;
   if (status === 410) throw new ReceiverGone(`the receiver answered with status 410 (gone)${said}`);
-  throw new Error(
-    `the receiver answered with status ${status}${status < 400 ? ', and redirects are not followed' : said}`,
-  );
+  const message = `the receiver answered with status ${status}${status < 400 ? ', and redirects are not followed' : said}`;
+  if (retryAfter !== null && (status === 429 || status === 503)) throw new ReceiverBusy(message, retryAfter);
+  throw new Error(message);
 }
 
 function post(
@@ -86,10 +100,11 @@ function post(
     });
     const fail = (error: Error): void => failed(signal.aborted ? late : error);
     call.on('response', (response) => {
-      const { statusCode: status = 0 } = response;
+      const { statusCode: status = 0, headers } = response;
+      const retryAfter = headers['retry-after'] ?? null;
       let text = '';
       const end = (): void => {
-        done({ status, text: text.replaceAll(/\s+/g, ' ').trim() });
+        done({ status, retryAfter, text: text.replaceAll(/\s+/g, ' ').trim() });
         // What it says besides is of no interest, and might be endless.
         response.destroy();
       };

@@ -119,6 +119,14 @@ export class SqlAlertStore {
     );
   }
 
+  /** Whatever waits for this target is tried no sooner than at `untilMs`. */
+  async postpone(target: string, untilMs: number): Promise<void> {
+    await this.#sql.write(`UPDATE @alerts SET due_at_ms = $2 WHERE target = $1 AND due_at_ms < $2 AND ${WAITING}`, [
+      target,
+      untilMs,
+    ]);
+  }
+
   /** By target: what became of deliveries to these. */
   async results(targets: readonly string[]): Promise<ReadonlyMap<string, TargetResult>> {
     if (targets.length === 0) return new Map();

@@ -1,9 +1,9 @@
 /**
- * `gateway doctor`: checks everything that a gateway needs, whether one is running or not. The store of a running
- * gateway is checked through its admin socket and never opened a second time.
+ * `gateway doctor`: checks everything that a gateway needs, whether one is running or not. A running gateway does it itself,
+ * and its store is never opened a second time.
  */
 import { existsSync } from 'node:fs';
-import type { AdminClient, AdminConnection } from '../admin/client.ts';
+import { type AdminClient, type AdminConnection, NotRunningError } from '../admin/client.ts';
 import { storeFile } from '../admin/data-folder.ts';
 import { AdminError } from '../admin/error.ts';
 import type { Config, Settings } from '../config/config.ts';
@@ -13,7 +13,7 @@ import type { TlsFiles } from '../config/pem.ts';
 import { ConfigError } from '../config/problem.ts';
 import { type Environment, SettingError } from '../config/settings.ts';
 import { systemClock } from '../core/clock.ts';
-import type { StoredDefinitions } from '../core/definition.ts';
+import { NO_DEFINITIONS, type StoredDefinitions } from '../core/definition.ts';
 import { Dispatchers } from '../provider/dispatchers.ts';
 import { Transports } from '../provider/transports.ts';
 import { startSandbox } from '../sandbox/server.ts';
@@ -36,22 +36,39 @@ export interface DoctorOptions {
   readonly env: Environment;
   /** Whether to generate a token at each target, which costs money. */
   readonly probes: boolean;
-  /** What operators have defined by API; without it, only what the file and the environment have is checked. */
-  readonly stored?: StoredDefinitions | undefined;
   connectAdmin(): Promise<AdminConnection>;
   readonly timeoutMs?: number;
 }
 
 export async function doctor(options: DoctorOptions, json: boolean): Promise<{ text: string; exitCode: number }> {
-  const report = await checkAll(options);
+  const report = (await reportOfGateway(options)) ?? (await checkAll(options));
   return { text: json ? `${JSON.stringify(report)}\n` : reportText(report), exitCode: report.ok ? 0 : 1 };
+}
+
+/**
+ * Of the gateway that runs here: it alone knows the credentials that operators have defined, and its environment is the one
+ * that counts. Null where none runs, or it cannot answer: the checks of this process say why.
+ */
+async function reportOfGateway({ settings, connectAdmin, probes }: DoctorOptions): Promise<Report | null> {
+  if (!hasStore(settings)) return null;
+  try {
+    const { api, isRunning, close } = await connectAdmin();
+    try {
+      return isRunning ? await api.call('doctor', { body: { probes } }) : null;
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof AdminError || error instanceof StoreError || error instanceof NotRunningError) return null;
+    throw error;
+  }
 }
 
 export async function checkAll(options: DoctorOptions): Promise<Report> {
   const { dataDir } = options.settings;
-  const [data_folder, { store, pid }] = await Promise.all([checkDataFolder(dataDir), checkStore(options)]);
+  const [data_folder, { store, pid, stored }] = await Promise.all([checkDataFolder(dataDir), checkStore(options)]);
   // After the check of the store, because only one process can have an embedded store open.
-  const catalog = await checkConfig(options);
+  const catalog = await checkConfig(options, stored);
   const open_files = checkOpenFiles(pid);
   const { adminTls, adminSelfSigned } = options.settings;
   // The gateway makes it at its first start.
@@ -67,24 +84,37 @@ export async function checkAll(options: DoctorOptions): Promise<Report> {
   return { ok: to_do.length === 0, config, data_folder, store, open_files, certificates, providers, models, to_do };
 }
 
-async function checkStore({ settings, connectAdmin }: DoctorOptions): Promise<{ store: Check; pid: number | null }> {
-  const { dataDir, databaseUrl } = settings;
-  if (databaseUrl === null && !existsSync(storeFile(dataDir))) {
-    return { store: ok(`${storeFile(dataDir)} will be created at the first start`), pid: null };
+/** Where there is none yet, none is made to find that out. */
+function hasStore({ databaseUrl, dataDir }: Settings): boolean {
+  return databaseUrl !== null || existsSync(storeFile(dataDir));
+}
+
+interface CheckedStore {
+  readonly store: Check;
+  /** Of the gateway that runs; null where none does. */
+  readonly pid: number | null;
+  readonly stored: StoredDefinitions;
+}
+
+async function checkStore({ settings, connectAdmin }: DoctorOptions): Promise<CheckedStore> {
+  const unknown = { pid: null, stored: NO_DEFINITIONS };
+  if (!hasStore(settings)) {
+    return { store: ok(`${storeFile(settings.dataDir)} will be created at the first start`), ...unknown };
   }
   try {
     const connection = await connectAdmin();
     try {
       await requireAnswer(connection.api);
-      if (!connection.isRunning) return { store: ok('can be opened; no gateway is running'), pid: null };
+      const stored = (await connection.definitions?.()) ?? NO_DEFINITIONS;
+      if (!connection.isRunning) return { store: ok('can be opened; no gateway is running'), pid: null, stored };
       const { pid } = await connection.api.call('health', {}, AbortSignal.timeout(HEALTH_TIMEOUT_MS));
-      return { store: ok(`answers; the gateway is running (process ${pid})`), pid };
+      return { store: ok(`answers; the gateway is running (process ${pid})`), pid, stored };
     } finally {
       await connection.close();
     }
   } catch (error) {
     if (error instanceof AdminError || error instanceof StoreError) {
-      return { store: problem(oneLine(error.message)), pid: null };
+      return { store: problem(oneLine(error.message)), ...unknown };
     }
     throw error;
   }
@@ -107,13 +137,13 @@ interface CheckedCatalog {
   readonly tls: TlsFiles | null;
 }
 
-async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
+async function checkConfig(options: DoctorOptions, stored: StoredDefinitions): Promise<CheckedCatalog> {
   const { settings, env } = options;
   // The sandbox of a running gateway listens on a port that no other process knows, so the check starts its own.
   const sandbox = await startSandbox();
   try {
     const lists = await newestLists(options);
-    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url, lists, stored: options.stored });
+    const config = await loadConfig({ settings, env, sandboxUrl: sandbox.url, lists, stored });
     return await checkCatalog(config, sandbox.url, options);
   } catch (error) {
     const problems =
@@ -128,7 +158,7 @@ async function checkConfig(options: DoctorOptions): Promise<CheckedCatalog> {
 
 /** Providers are asked for their model lists, which are stored; what was stored before counts where that fails. */
 async function newestLists({ settings, connectAdmin }: DoctorOptions): Promise<ModelLists> {
-  if (settings.databaseUrl === null && !existsSync(storeFile(settings.dataDir))) return NO_LISTS;
+  if (!hasStore(settings)) return NO_LISTS;
   try {
     const connection = await connectAdmin();
     try {
@@ -163,12 +193,15 @@ async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorO
     );
     // The reports are in the order of the catalog, not of the answers.
     const providers = [...catalog.providers.keys()].flatMap((name) => checked.get(name) ?? []);
+    const refused = config.stored.states.flatMap(({ kind, name, state, problem }) =>
+      state === 'refused' ? [`${kind} ${name}, which an operator has defined, is not in use: ${problem}`] : [],
+    );
     const checkedModels = checkModels(models, (target) => checked.get(target.provider)?.serves(target) ?? false);
     return {
       config: ok(configDetail(options.settings, config)),
       providers: providers.map(({ report }) => report),
       models: checkedModels.reports,
-      toDo: [...providers.flatMap(({ toDo }) => toDo), ...checkedModels.toDo],
+      toDo: [...refused, ...providers.flatMap(({ toDo }) => toDo), ...checkedModels.toDo],
       tls: config.tls,
     };
   } finally {

@@ -1,5 +1,4 @@
 /** The result of `gateway doctor`, as `--json` prints it. */
-import type { Format } from '../core/endpoints.ts';
 
 /** `skipped`: not checked, which is not a problem. */
 type State = 'ok' | 'problem' | 'skipped';
@@ -11,7 +10,7 @@ export interface Check {
 
 export interface ProbeReport extends Check {
   readonly model: string;
-  readonly format: Format;
+  readonly format: string;
   readonly took_ms: number | null;
 }
 

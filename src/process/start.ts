@@ -216,8 +216,12 @@ export async function startGateway(
           settings,
           env,
           probes,
-          stored: await readDefinitions(settings, data.definitions),
-          connectAdmin: async () => ({ api, isRunning: true, close: async () => {} }),
+          connectAdmin: async () => ({
+            api,
+            isRunning: true,
+            definitions: () => readDefinitions(settings, data.definitions),
+            close: async () => {},
+          }),
         });
       },
       testTarget: async (target) => {

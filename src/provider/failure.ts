@@ -1,6 +1,7 @@
 /** A provider's refusal → the condition that is reported to the client, and whether another target may be tried. */
 import type { Condition } from '../core/conditions.ts';
 import { isObject, type Json, parseJson } from '../lib/json.ts';
+import { retryAfterSeconds } from '../lib/retry-after.ts';
 import { isContextLengthError, labelsOf, redact } from '../wire/upstream-message.ts';
 import type { TransportFailure } from './upstream.ts';
 
@@ -30,8 +31,6 @@ export interface ProviderFailure {
  */
 type Retry = 'anywhere' | 'elsewhere' | 'never';
 
-const RETRY_AFTER_S_MAX = 86_400;
-
 /** `body` is what the provider sent with its status, at most a few KiB of it. */
 export function failureOfStatus(
   status: number,
@@ -42,7 +41,7 @@ export function failureOfStatus(
   const own = judged(status, body);
   const { message } = own;
   const said = message === null ? saidOf(status, body, secrets) : { message, kept: message };
-  return { ...own, ...said, retryAfterS: retryAfterSeconds(retryAfter) };
+  return { ...own, ...said, retryAfterS: retryAfterSeconds(retryAfter, Date.now()) };
 }
 
 const OWN_WORDS = { operatorFault: false, detail: null, cools: null } as const;
@@ -101,15 +100,6 @@ function judged(status: number, body: string): Judgement {
   const message = `The provider returned an error (status ${status}).`;
   if (status >= 500) return { ...UNHEALTHY, condition: 'upstream_error', message };
   return { ...OPERATOR_AT_FAULT, condition: 'upstream_error', message };
-}
-
-/** Seconds, or a date; null where it is neither. */
-function retryAfterSeconds(retryAfter: string | null): number | null {
-  if (retryAfter === null) return null;
-  if (/^\d{1,9}$/.test(retryAfter)) return Math.min(Number(retryAfter), RETRY_AFTER_S_MAX);
-  const atMs = Date.parse(retryAfter);
-  if (Number.isNaN(atMs)) return null;
-  return Math.min(Math.max(0, Math.ceil((atMs - Date.now()) / 1_000)), RETRY_AFTER_S_MAX);
 }
 
 /** An answer that began with a 2xx and then turned out not to be an answer, or to be an error. */

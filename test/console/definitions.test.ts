@@ -125,6 +125,32 @@ describe('models and prices in the console', { skip }, () => {
     await page.getByRole('heading', { name: 'Prices to come' }).waitFor({ state: 'detached' });
   });
 
+  test('a price begins with what the model has now, and what is not changed stays', async () => {
+    const rest = { cache_read: 0.5, tiers: [{ from_input_tokens: 200_001, input: 4 }] };
+    const body = { pricing: { input: 2, output: 8, ...rest } };
+    await gateway.admin.call('changeModel', { id: 'house/large', body });
+    const field = (name: string) => dialog().getByLabel(`${name}, USD per million`);
+    const defined = async () => (await gateway.admin.call('showModel', { id: 'house/large' })).definition;
+    await page.reload();
+    await page.getByRole('button', { name: 'Set price' }).click();
+    await field('Cache read').waitFor();
+    assert.deepEqual(
+      [await field('Input').inputValue(), await field('Output').inputValue(), await field('Cache read').inputValue()],
+      ['2', '8', '0.5'],
+    );
+    await field('Output').fill('9');
+    await inOrder();
+    await gateway.admin.call('changeModel', { id: 'house/large', body: { pricing: { ...body.pricing, input: 3 } } });
+    await press('Set it');
+    await refused('Somebody else has changed this model');
+    assert.deepEqual((await defined()).pricing, { ...body.pricing, input: 3 });
+    await press('Save my changes on top');
+    await closed();
+    assert.deepEqual((await defined()).pricing, { ...body.pricing, input: 3, output: 9 });
+    await gateway.admin.call('changeModel', { id: 'house/large', body: { pricing: { input: 2, output: 8 } } });
+    await page.reload();
+  });
+
   test('what somebody else has changed meanwhile is told, and can be saved over', async () => {
     await page.getByRole('button', { name: 'Change', exact: true }).click();
     await dialog().getByLabel('Mark-up').fill('3');

@@ -136,6 +136,24 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.deepEqual(await state(), [['webhook y', 'pending', 1, 'no answer']]);
     });
 
+    test('wait no less for a target that is postponed, and no other does', async () => {
+      await using all = await stores();
+      await all.one.raise(alert('a'), ['slack x', 'slack y'], 1_000);
+      await all.one.raise(alert('b'), ['slack x'], 9_000);
+      const [delivered] = await all.one.lease(1_000, 5_000, 1, { target: 'slack x' });
+      assert.ok(delivered !== undefined);
+      await all.one.delivered(delivered, 1_000);
+      await all.one.raise(alert('c'), ['slack x'], 1_000);
+      await all.two.postpone('slack x', 7_000);
+      const kept = await all.one.deliveries({ limit: 10, before: null, state: null, alertId: null });
+      assert.deepEqual(kept.map(({ alertId, target, dueAtMs }) => `${alertId} ${target} ${dueAtMs}`).sort(), [
+        'a slack x 1000',
+        'a slack y 1000',
+        'b slack x 9000',
+        'c slack x 7000',
+      ]);
+    });
+
     test('for receivers that gateways of 0.2 do not know are left alone by these', async () => {
       await using all = await stores();
       const targets = ['webhook x', 'command', 'account a', 'slack x', 'email x', 'account a slack_1'];

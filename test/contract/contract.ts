@@ -13,6 +13,7 @@ import { moneyContract } from './contract-money.ts';
 import { promotionContract } from './contract-promotion.ts';
 import { recoveryContract } from './contract-recovery.ts';
 import { responseContract } from './contract-response.ts';
+import { rollupContract } from './contract-rollups.ts';
 import { runContract } from './contract-run.ts';
 import { settlementContract } from './contract-settlement.ts';
 import { statementContract } from './contract-statement.ts';
@@ -38,7 +39,10 @@ export function ledgerContract(name: string, open: OpenBooks): void {
     describe('responses that are kept', () => responseContract(open));
     describe('runs', () => runContract(open));
     describe('shared documents', () => documentContract(open));
-    describe('usage reports', () => usageContract(open));
+    describe('usage reports', () => {
+      usageContract(open);
+      rollupContract(open);
+    });
     describe('recovery and data lifetime', () => recoveryContract(open));
   });
 }

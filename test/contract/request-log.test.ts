@@ -1,7 +1,6 @@
 /** The request log's contract, over both of its stores. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Capture } from '../../src/core/capture.ts';
@@ -9,8 +8,6 @@ import { capturedContent, textOf } from '../../src/observe/request-log/captured.
 import { PostgresAppender } from '../../src/observe/request-log/postgres/appender.ts';
 import { PostgresRequestReader } from '../../src/observe/request-log/postgres/reader.ts';
 import { SqliteAppender } from '../../src/observe/request-log/sqlite/appender.ts';
-import { RequestLogFile } from '../../src/observe/request-log/sqlite/file.ts';
-import { openFileReader } from '../../src/observe/request-log/sqlite/file-reader.ts';
 import { SqliteRequestReader } from '../../src/observe/request-log/sqlite/reader.ts';
 import type {
   CapturedContent,
@@ -21,9 +18,7 @@ import type {
 import { startPostgres } from '../support/postgres.ts';
 import { requestEntry } from '../support/request-entries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-const DAY_MS = 86_400_000;
-const NOW = Date.UTC(2026, 10, 15, 12);
+import { DAY_MS, filled, NOW, prunedTo } from './request-log-fixture.ts';
 
 interface Opened extends AsyncDisposable {
   readonly appender: RequestLogAppender;
@@ -327,211 +322,8 @@ for (const [name, open] of STORES) {
   });
 }
 
-describe('the request log on PostgreSQL that is too large', () => {
-  const opened = async (): Promise<{ url: string; database: string; appender: RequestLogAppender }> => {
-    const database = await server.createDatabase();
-    const url = server.url(database);
-    const appender = new PostgresAppender(url);
-    after(() => appender.close());
-    return { url, database, appender };
-  };
-  const reading = (url: string): PostgresRequestReader => {
-    const reader = new PostgresRequestReader(url);
-    after(() => reader.close());
-    return reader;
-  };
-
-  test('is kept to its bound by several gateways at once, which do not remove the same excess twice', async () => {
-    const { url, appender } = await opened();
-    const entries = await filled(appender, NOW, 2_000);
-    const readers = Array.from({ length: 3 }, () => reading(url));
-    const [reader] = readers;
-    assert.ok(reader);
-    const maxBytes = Math.floor((await reader.bytes()) * 0.7);
-    const left = await Promise.all(readers.map((each) => prunedTo(each, maxBytes)));
-    const kept = await prunedTo(reader, maxBytes);
-    assert.ok(left.every((seen) => seen.length >= kept.length));
-    const bytes = await reader.bytes();
-    assert.ok(bytes <= maxBytes && bytes > maxBytes * 0.99, `${bytes} of ${maxBytes}`);
-    assert.deepEqual(kept, entries.slice(-kept.length));
-  });
-
-  test('is measured by a sample of its pages where it has many, and by what is on disk as long as nothing was removed', async () => {
-    const { url, database, appender } = await opened();
-    const reader = reading(url);
-    await filled(appender, NOW, 24_000);
-    const onDisk = async (): Promise<number> => {
-      const [row] = await server.query(
-        database,
-        `SELECT sum(pg_total_relation_size(inhrelid))::float8 AS bytes FROM pg_inherits
-         WHERE inhparent = 'gateway.request_log'::regclass`,
-      );
-      return Number(row?.bytes);
-    };
-    const [measured, taken] = [await reader.bytes(), await onDisk()];
-    assert.ok(taken > 1.5 * 1_024 * 8_192 && Math.abs(measured / taken - 1) < 0.15, `${measured} of ${taken}`);
-    const kept = await prunedTo(reader, Math.floor(taken / 2));
-    assert.ok(Math.abs(kept.length / 12_000 - 1) < 0.15, `${kept.length} of 24000`);
-    assert.ok((await onDisk()) >= taken, 'the file has not become smaller');
-  });
-
-  test('drops small days as a whole, and of a large one only what has to leave', async () => {
-    const { url, database, appender } = await opened();
-    const reader = reading(url);
-    const partitions = async (): Promise<number> =>
-      Number(
-        (
-          await server.query(
-            database,
-            `SELECT count(*) FROM pg_inherits WHERE inhparent = 'gateway.request_log'::regclass`,
-          )
-        )[0]?.count,
-      );
-    await filled(appender, NOW - 2 * DAY_MS, 300);
-    const large = await filled(appender, NOW - DAY_MS, 3_000);
-    const today = await filled(appender, NOW, 300);
-    const bytes = await reader.bytes();
-    const kept = await prunedTo(reader, Math.floor(bytes * 0.95));
-    assert.deepEqual(
-      kept,
-      [...large, ...today],
-      'the small day was enough, and what it had more than that is gone too',
-    );
-    assert.equal(await partitions(), 3, 'with the one of tomorrow');
-    const some = await prunedTo(reader, Math.floor(bytes * 0.5));
-    assert.ok(some.length > today.length && some.length < large.length);
-    assert.deepEqual(some, [...large, ...today].slice(-some.length));
-    await filled(appender, NOW + 1, 300);
-    await prunedTo(reader, Math.floor(bytes * 0.08));
-    assert.equal(await partitions(), 2, 'the large day is empty, and gone');
-    assert.ok((await reader.list({ limit: 1 })).entries.length > 0);
-  });
-});
-
-/** Of requests of the same moment, in the order of their ids. */
-async function filled(appender: RequestLogAppender, atMs: number, rows: number): Promise<string[]> {
-  const change = (record: { userAgent: string | null }): void => {
-    record.userAgent = randomBytes(100).toString('hex');
-  };
-  const entries = Array.from({ length: rows }, () => requestEntry({ atMs, change }));
-  for (let at = 0; at < rows; at += 500) await appender.append(entries.slice(at, at + 500));
-  return entries.map(({ id }) => id);
-}
-
-/** What is left when there is nothing more to remove: ids, oldest first. */
-async function prunedTo(reader: RequestLogReader, maxBytes: number): Promise<string[]> {
-  while (await reader.prune({ keepMs: 30 * DAY_MS, maxBytes }, NOW));
-  const ids: string[] = [];
-  for (let before: string | null = null; ; ) {
-    const page = await reader.list({ limit: 1_000, before });
-    ids.unshift(...page.entries.map(({ id }) => id).toReversed());
-    before = page.next;
-    if (before === null) return ids;
-  }
-}
-
 function captureOf(id: string, bytes: number): Promise<CapturedContent> {
   const capture = new Capture(1);
   capture.received(randomBytes(bytes));
   return capturedContent(id, capture, Date.now());
 }
-
-describe('the file of the request log', () => {
-  test('that is damaged is put aside, and a new one begun', async () => {
-    const own = mkdtempSync(join(folder, 'damaged-'));
-    const file = join(own, 'requests.db');
-    writeFileSync(file, 'not a database at all, '.repeat(500));
-    const moved: string[] = [];
-    const appender = new SqliteAppender(file, (aside) => moved.push(aside));
-    const entry = requestEntry();
-    await appender.append([entry]);
-    await appender.close();
-    assert.equal(moved.length, 1);
-    assert.ok(readdirSync(own).some((found) => found.startsWith('requests.db.damaged-')));
-    const reader = openFileReader(new RequestLogFile(file));
-    assert.deepEqual(await reader.find(entry.id), entry);
-    await reader.close();
-  });
-
-  test('that is damaged behind its head is put aside by the next batch, and left alone by a command that reads', async () => {
-    const file = join(mkdtempSync(join(folder, 'damaged-')), 'requests.db');
-    const first = new SqliteAppender(file, () => assert.fail('nothing is damaged'));
-    await first.append(Array.from({ length: 200 }, () => requestEntry()));
-    await first.close();
-    const content = readFileSync(file);
-    writeFileSync(file, content.fill('damaged', 4_096));
-    const reader = openFileReader(new RequestLogFile(file));
-    await assert.rejects(reader.list({ limit: 5 }), /malformed/);
-    assert.ok(existsSync(file));
-    const moved: string[] = [];
-    const appender = new SqliteAppender(file, (aside) => moved.push(aside));
-    const entry = requestEntry();
-    await appender.append([entry]);
-    assert.equal(moved.length, 1);
-    assert.deepEqual((await reader.list({ limit: 5 })).entries, [entry], 'who had the old one opens the new one');
-    await appender.close();
-    await reader.close();
-  });
-
-  test('that cannot be pruned since it is damaged is put aside', async () => {
-    const file = join(mkdtempSync(join(folder, 'damaged-')), 'requests.db');
-    const appender = new SqliteAppender(file, () => assert.fail('the pruning has found it'));
-    await appender.append(Array.from({ length: 200 }, () => requestEntry({ atMs: NOW })));
-    await appender.close();
-    writeFileSync(file, readFileSync(file).fill('damaged', 4_096));
-    const reader = new SqliteRequestReader(file);
-    const retention = { keepMs: DAY_MS, maxBytes: 2 ** 40 };
-    await assert.rejects(reader.prune(retention, NOW + 30 * DAY_MS), /malformed; the file was moved to .*damaged-/);
-    assert.equal(await reader.prune(retention, NOW + 30 * DAY_MS), false);
-    await appender.append([requestEntry({ atMs: NOW })]);
-    await appender.close();
-    await reader.close();
-  });
-
-  test('is read by a thread that ends when nobody asks, and every call is answered all the same', async () => {
-    const file = join(mkdtempSync(join(folder, 'rest-')), 'requests.db');
-    const appender = new SqliteAppender(file, () => assert.fail('nothing is damaged'));
-    const entry = requestEntry();
-    await appender.append([entry]);
-    const reader = new SqliteRequestReader(file, 0);
-    for (let turn = 0; turn < 5; turn++) {
-      assert.deepEqual(await reader.find(entry.id), entry);
-      const both = await Promise.all([reader.find(entry.id), reader.list({ limit: 5 })]);
-      assert.deepEqual(both, [entry, { entries: [entry], next: null }]);
-      await new Promise((resolve) => setTimeout(resolve, turn));
-    }
-    await appender.close();
-    await reader.close();
-  });
-
-  test('that was removed is begun anew by all who have it open', async () => {
-    const file = join(mkdtempSync(join(folder, 'removed-')), 'requests.db');
-    const open = (): RequestLogAppender => new SqliteAppender(file, () => assert.fail('nothing is damaged'));
-    const [appender, neighbour] = [open(), open()];
-    const reader = new SqliteRequestReader(file);
-    await appender.append([requestEntry(), requestEntry()]);
-    await neighbour.append([requestEntry()]);
-    const { position } = await reader.tail(null);
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`);
-    const [one, two] = [requestEntry(), requestEntry()];
-    await appender.append([one]);
-    await neighbour.append([two]);
-    assert.deepEqual(await reader.find(one.id), one);
-    assert.deepEqual((await reader.tail(position)).entries, [one, two], 'who follows it goes on with the new one');
-    for (const each of [appender, neighbour, reader]) await each.close();
-  });
-
-  test('is not made by a command that reads, which finds it when it is there', async () => {
-    const file = join(folder, 'none.db');
-    const reader = openFileReader(new RequestLogFile(file));
-    assert.deepEqual(await reader.list({ limit: 5 }), { entries: [], next: null });
-    const { position } = await reader.tail(null);
-    assert.ok(!existsSync(file));
-    const appender = new SqliteAppender(file, () => assert.fail('nothing is damaged'));
-    const entry = requestEntry();
-    await appender.append([entry]);
-    assert.deepEqual((await reader.tail(position)).entries, [entry]);
-    await appender.close();
-    await reader.close();
-  });
-});

@@ -265,7 +265,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   {
     name: 'a charge is acknowledged before it is on the disk',
     edits: [['ledger/port.ts', 'settle: durableHot<', 'settle: hot<']],
-    tests: [[IN_PROCESS_STORE, 'a loss of power at any flush']],
+    tests: [['test/unit/ledger/sqlite/power-loss.test.ts', 'a loss of power at any flush']],
   },
   {
     name: 'an answer is replayed before its charge is on the disk',

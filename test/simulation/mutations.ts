@@ -2,6 +2,7 @@
 import type { Edit } from '../support/edits.ts';
 import { LIMIT_MUTATIONS } from './mutations-limits.ts';
 import { MONEY_MUTATIONS, REPEATED_ENTRY_IGNORED as REPEATED_BOOKING_IGNORED } from './mutations-money.ts';
+import { REPORT_MUTATIONS } from './mutations-reports.ts';
 import { TREE_MUTATIONS } from './mutations-tree.ts';
 
 export interface Mutation {
@@ -372,32 +373,5 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'a rollback forgets that a hold waits',
     edits: [['rules/row-mapping.ts', "waiting: flag(row, 'waiting'),", 'waiting: false,']],
   },
-  {
-    name: 'the watermark of the rollups stays where it is',
-    edits: [['../reports/sqlite/rollup.ts', 'SET number = ?, version', 'SET number = number + 0 * ?, version']],
-  },
-  {
-    name: 'a cancelled call is added to the rollups again and again',
-    edits: [['../reports/sqlite/rollup.ts', "sql('DELETE FROM unrolled WHERE number <= ?').run(step.unrolledTo);", '']],
-  },
-  {
-    name: 'usage records are removed that no rollup counts yet',
-    edits: [['sqlite/maintenance.ts', ' AND number <= (SELECT number FROM usage_watermark)', '']],
-  },
-  {
-    name: 'the number of a removed usage record is given again',
-    edits: [['sqlite/maintenance.ts', ' AND number < (SELECT max(number) FROM usage)', '']],
-  },
-  {
-    name: 'the entry of a cancelled call does not say which model it was',
-    edits: [['engine/hold.ts', 'request.usage ?? request.call ?? null', 'request.usage']],
-  },
-  {
-    name: 'a cancelled call is in no report',
-    edits: [['sqlite/charges.ts', 'sql.unrolled.add([hold.keyId, hold.id]);', '']],
-  },
-  {
-    name: 'a report leaves out what no rollup counts yet',
-    edits: [['../reports/sqlite/report.ts', 'catchingUp ? [] : kept', '!catchingUp ? [] : kept']],
-  },
+  ...REPORT_MUTATIONS,
 ];

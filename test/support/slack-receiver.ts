@@ -10,10 +10,18 @@ export interface SlackReceiver {
   readonly url: string;
   /** The texts of what it has taken. */
   readonly texts: readonly string[];
+  /** How often it was called. */
+  readonly calls: number;
   /** What it answers from now on; null: what Slack would. */
-  answer(reply: { readonly status: number; readonly text: string } | null): void;
+  answer(reply: Reply | null): void;
   /** Resolves when it has taken one more than before. */
   next(): Promise<string>;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const TOKEN = '/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX';
@@ -28,16 +36,18 @@ export async function slackReceiver(
 ): Promise<SlackReceiver> {
   const texts: string[] = [];
   const waiting: ((text: string) => void)[] = [];
-  let answer: { readonly status: number; readonly text: string } | null = null;
+  let answer: Reply | null = null;
+  let calls = 0;
   const listener: RequestListener = async (request, response) => {
     const body = await text(request);
+    calls++;
     const reply = answer ?? judged(request.method, request.url, request.headers['content-type'], body);
     if (reply.status === 200) {
       const { text: taken } = JSON.parse(body) as { text: string };
       texts.push(taken);
       for (const wake of waiting.splice(0)) wake(taken);
     }
-    response.writeHead(reply.status, { 'content-type': 'text/html' }).end(reply.text);
+    response.writeHead(reply.status, { 'content-type': 'text/html', ...reply.headers }).end(reply.text);
   };
   const server = certificate === null ? createServer(listener) : createSecureServer(certificate, listener);
   server.listen(0, '127.0.0.1');
@@ -50,6 +60,9 @@ export async function slackReceiver(
   return {
     url: `${certificate === null ? 'http' : 'https'}://localhost:${port}${TOKEN}`,
     texts,
+    get calls() {
+      return calls;
+    },
     answer: (reply) => {
       answer = reply;
     },
@@ -57,7 +70,7 @@ export async function slackReceiver(
   };
 }
 
-function judged(method = '', path = '', type = '', body = ''): { readonly status: number; readonly text: string } {
+function judged(method = '', path = '', type = '', body = ''): Reply {
   if (method !== 'POST') return { status: 405, text: 'method_not_allowed' };
   if (path !== TOKEN) return { status: 404, text: 'no_service' };
   if (!type.startsWith('application/json')) return { status: 400, text: 'invalid_payload' };

@@ -72,8 +72,12 @@ export function removeModel(id: string) {
   return call('delete', '/admin/v1/models/{id}', { path: { id } });
 }
 
-export function setPrice(id: string, body: Schemas['NewPrice']) {
-  return call('post', '/admin/v1/models/{id}/prices', { path: { id }, body });
+export function setPrice(id: string, body: Schemas['NewPrice'], version?: number) {
+  return call('post', '/admin/v1/models/{id}/prices', {
+    path: { id },
+    body,
+    ...(version !== undefined && { version }),
+  });
 }
 
 export function cancelPrice(id: string, from: string) {

@@ -5,20 +5,11 @@ import { text as textOf } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { CreatedKey } from '../../../src/admin/keys/schema.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
-import { NO_LOG } from '../../../src/core/log.ts';
 import type { RequestRecord } from '../../../src/core/request-record.ts';
-import { faultyGateway } from '../../support/faulty-gateway.ts';
 import { RecordedRequests } from '../../support/recorded-requests.ts';
-import {
-  ask,
-  ClientStream,
-  configText,
-  type ScriptedGateway,
-  scriptedGateway,
-  streamed,
-} from '../../support/scripted-gateway.ts';
+import { ask, ClientStream, type ScriptedGateway, scriptedGateway, streamed } from '../../support/scripted-gateway.ts';
 import { call } from '../../support/started-gateway.ts';
-import { type ScriptedCall, ScriptedServer } from '../../support/upstreams/scripted.ts';
+import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, INPUT_TOKENS, OUTPUT_TOKENS, SPEECH, UPSTREAM_MODEL } from '../../support/upstreams/spoken.ts';
 
 const recorded = new RecordedRequests();
@@ -349,56 +340,4 @@ describe('a request whose provider fails', () => {
     assert.deepEqual([record.stopped, record.clientClosed, record.condition], ['client_gone', true, null]);
     assert.deepEqual([record.attempts.at(-1)?.outcome, record.settlement], ['stopped', 'charge']);
   });
-});
-
-describe('a store that is out of reach', () => {
-  test('is the end of a request too, before its admission and after its answer', async () => {
-    const provider = await ScriptedServer.start();
-    const own = new RecordedRequests();
-    const config = configText({
-      providers: {
-        one: { kind: 'openai', base_url: `http://127.0.0.1:${provider.port}/v1`, api_key: 'sk-one', formats: ['chat'] },
-      },
-      targets: [{ provider: 'one', model: UPSTREAM_MODEL }],
-      limits: { settle_wait: 0.2 },
-    });
-    {
-      await using faulty = await faultyGateway(config, undefined, [own]);
-      const paying = await faulty.admin.createKey({ mode: 'credit', credit: '5' });
-      provider.answer = whole;
-      await ask(paying, 'chat');
-      provider.answer = (upstream) => {
-        faulty.store.goDown();
-        whole(upstream);
-      };
-      const late = await own.of(String((await ask(paying, 'chat')).headers['x-request-id']));
-      assert.deepEqual([late.condition, late.status, late.settledAt], ['service_unavailable', 503, null]);
-      assert.ok(late.charged, 'what it will be charged');
-      const refused = await own.of(String((await ask(paying, 'chat')).headers['x-request-id']));
-      assert.deepEqual([refused.condition, refused.keyId, refused.held], ['service_unavailable', paying.id, null]);
-    }
-    await provider.close();
-  });
-});
-
-test('an observer that throws fails no request', async () => {
-  const broken = {
-    started: () => {
-      throw new Error('started');
-    },
-    finished: () => {
-      throw new Error('finished');
-    },
-  };
-  const lines: string[] = [];
-  const note = (_: object, message: string): void => {
-    lines.push(message);
-  };
-  await using own = await scriptedGateway({
-    observers: [broken],
-    log: { ...NO_LOG, error: note },
-  });
-  own.first.answer = whole;
-  assert.equal((await ask(await own.gateway.creditKey(), 'chat')).status, 200);
-  assert.deepEqual(lines.filter((line) => line.startsWith('an observer of requests failed')).length, 2);
 });

@@ -6,6 +6,7 @@ import { RETRY_AFTER_MS } from '../../../src/alerts/deliverer.ts';
 import { slackBody } from '../../../src/alerts/slack.ts';
 import type { AlertPolicy } from '../../../src/core/alert-policy.ts';
 import { ALERT_TYPES, type AlertType } from '../../../src/core/alert-types.ts';
+import { DAY_MS } from '../../../src/core/time.ts';
 import { adminFixture } from '../../support/admin-fixture.ts';
 import { certificateOfLocalhost } from '../../support/certificate.ts';
 import { slackReceiver } from '../../support/slack-receiver.ts';
@@ -49,6 +50,37 @@ describe('a Slack channel', () => {
     clock.atMs += RETRY_AFTER_MS[0] ?? 0;
     await alerts.deliver();
     assert.equal(channel.texts.length, 2);
+  });
+
+  test('that says when it may be called again is called then, with all that waits for it, and a day later at most', async (t) => {
+    const channel = await slackReceiver(t);
+    const { alerts, store, clock } = world(t, () => policyOf({ slack: to(channel.url) }));
+    const begunAtMs = clock.atMs;
+    const asked = async (id: string, retryAfter: string): Promise<number | undefined> => {
+      channel.answer({ status: 429, text: 'rate_limited', headers: { 'retry-after': retryAfter } });
+      const alert = { id, type: 'alert.test', atMs: clock.atMs, accountIds: [], data: {} } as const;
+      await store.raise(alert, ['slack ops'], clock.atMs);
+      await alerts.deliver();
+      const [delivery] = await store.deliveries({ limit: 1, before: null, state: null, alertId: id });
+      assert.deepEqual(
+        [delivery?.state, delivery?.attempts, delivery?.error],
+        ['pending', 1, 'the receiver answered with status 429: rate_limited'],
+      );
+      return (delivery?.dueAtMs ?? 0) - begunAtMs;
+    };
+    // No sooner than without it, for otherwise all attempts would be used up within moments.
+    assert.equal(await asked('alrt_1', '1'), RETRY_AFTER_MS[0]);
+    assert.equal(await asked('alrt_2', 'soon'), RETRY_AFTER_MS[0]);
+    assert.equal(await asked('alrt_3', new Date(begunAtMs + 20_000).toUTCString()), 20_000);
+    assert.equal(channel.calls, 3);
+    channel.answer(null);
+    clock.atMs += 19_000;
+    await alerts.deliver();
+    assert.equal(channel.calls, 3, 'what was due sooner waits as well');
+    clock.atMs += 1_000;
+    await alerts.deliver();
+    assert.deepEqual([channel.calls, channel.texts.length], [6, 3]);
+    assert.equal(await asked('alrt_4', '999999999'), 20_000 + DAY_MS);
   });
 
   test('is called by http where it is private and the operator allows that, and never at a public address', async (t) => {

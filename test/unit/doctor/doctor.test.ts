@@ -1,6 +1,7 @@
 /** `gateway doctor`: what it finds, what it says to do, and what it never does. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import type { Report } from '../../../src/doctor/report.ts';
 import { startedGateway } from '../../support/started-gateway.ts';
@@ -23,6 +24,18 @@ async function inTime(looks: () => Promise<Looked>): Promise<Looked> {
     if (looked.p.reachable.state === 'ok') return looked;
     assert.match(looked.p.reachable.detail, /^no answer within /);
   }
+}
+
+/** A provider and a model as an operator defines them. */
+function definedBy(origin: string): { readonly provider: object; readonly model: object } {
+  const target = { provider: 'house', model: 'upstream-m' };
+  return {
+    provider: { name: 'house', kind: 'openai', base_url: `${origin}/v1`, api_key: SECRET },
+    model: {
+      ...{ id: 'house/m', targets: [target], pricing: { input: 1, output: 2 } },
+      ...{ context_window: 1_000, max_output_tokens: 100 },
+    },
+  };
 }
 
 describe('the command', () => {
@@ -78,6 +91,54 @@ describe('the command', () => {
 
     await gateway.stop();
     assert.match((await command(env, '--no-probe')).stdout, /Store +ok can be opened; no gateway is running/);
+  });
+
+  test('looks at what operators have defined as well, through the gateway that runs or in its store', async (t) => {
+    let refuses = false;
+    const answer = honest(['upstream-m']);
+    const provider = await fakeProvider(t, (asked) =>
+      refuses ? { status: 401, body: { error: { message: 'no such key' } } } : answer(asked),
+    );
+    await using gateway = await startedGateway({
+      config: 'sandbox: false\nproviders_by_api: { allow_private: true }\nmodel_lists: false\n',
+    });
+    const { provider: house, model } = definedBy(provider.origin);
+    await gateway.admin.call('createProvider', { body: house });
+    await gateway.admin.call('createModel', { body: model });
+    const env = {
+      GATEWAY_DATA: gateway.dataDir,
+      GATEWAY_CONFIG: `${gateway.dataDir}/gateway.yaml`,
+      GATEWAY_DISCOVER_LOCAL: 'off',
+    };
+    const looked = async (): Promise<Report> => {
+      const { stdout, stderr } = await command(env, '--json');
+      assert.equal(stderr, '');
+      assert.ok(!stdout.includes(SECRET));
+      return JSON.parse(stdout) as Report;
+    };
+    for (const running of [true, false]) {
+      if (!running) await gateway.stop();
+      refuses = false;
+      const well = await looked();
+      assert.match(well.store.detail, running ? /the gateway is running/ : /no gateway is running/);
+      assert.deepEqual(well.to_do, []);
+      assert.deepEqual(
+        well.providers.map(({ name, authorised, probes }) => [name, authorised.state, probes[0]?.state]),
+        [['house', 'ok', 'ok']],
+      );
+      assert.deepEqual(
+        well.models.map(({ id, targets }) => [id, targets.detail]),
+        [['house/m', '1 of 1']],
+      );
+      assert.equal(provider.asked.at(-1)?.headers.authorization, `Bearer ${SECRET}`);
+      refuses = true;
+      assert.match((await looked()).to_do[0] ?? '', /^house: 1 of 1 credentials refused \(status 401/);
+    }
+    await writeFile(env.GATEWAY_CONFIG, 'sandbox: false\n');
+    const { to_do } = await looked();
+    const why = (name: string): string => to_do.find((line) => line.startsWith(`${name}, which an operator`)) ?? '';
+    assert.match(why('provider house'), /is not in use: .*must lead to a public address/);
+    assert.match(why('model house/m'), /is not in use: .*unknown provider `house`/);
   });
 });
 

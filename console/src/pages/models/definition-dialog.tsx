@@ -134,7 +134,8 @@ function ChangeForm<Draft extends AnyDraft>({
   );
 }
 
-function asTexts(definition: Definition['definition']): Record<string, unknown> {
+/** So that a reader can be told what differs. */
+export function asTexts(definition: Definition['definition']): Record<string, unknown> {
   const entries = Object.entries(definition);
   return Object.fromEntries(
     entries.map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : value]),

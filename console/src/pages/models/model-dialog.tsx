@@ -5,7 +5,6 @@ import { useProviders } from '../../api/models.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import { AddDefinition, ChangeDefinition, type DefinitionForm } from './definition-dialog.tsx';
 import { fieldsIn, MoreFields, othersOf } from './more-fields.tsx';
-import { pricingOf } from './price-dialog.tsx';
 
 interface Draft {
   readonly name: string;
@@ -43,6 +42,17 @@ function draftOf({ name, definition }: Definition): Draft {
     output: plain ? String(output ?? '') : '',
     markup: String(definition.markup ?? ''),
     more: othersOf(definition, shown),
+  };
+}
+
+/** A class that is left empty is not free: the gateway asks for it. */
+function pricingOf(input: string, output: string): { readonly pricing?: Readonly<Record<string, number>> } {
+  if (input.trim() === '' && output.trim() === '') return {};
+  return {
+    pricing: {
+      ...(input.trim() !== '' && { input: Number(input) }),
+      ...(output.trim() !== '' && { output: Number(output) }),
+    },
   };
 }
 
