@@ -36,7 +36,7 @@ export function lookUp(table: string, column: string, columns = '*', also = 'tru
   };
 }
 
-/** As `lookUp`: they are removed. */
+/** As `lookUp`: they are removed. Whoever has locked their payers knows that they do not move meanwhile. */
 export function removal(table: string, column: string): LookUp {
   return {
     ofKey: {
@@ -45,8 +45,7 @@ export function removal(table: string, column: string): LookUp {
     },
     ofPairs: {
       name: `remove-${table}`,
-      text: `DELETE FROM gateway.${table} l USING unnest($1::text[], $2::text[]) AS u(key_id, name)
-        WHERE l.key_id = u.key_id COLLATE "C" AND l.${column} = u.name COLLATE "C"`,
+      text: `DELETE FROM gateway.${table} WHERE ctid = ANY (ARRAY(${lookUp(table, column, 'ctid').ofPairs.text}))`,
     },
   };
 }
