@@ -1,4 +1,5 @@
 /** Appends batches from a serving thread, on a connection of its own. */
+import { arrayLiteral } from '../../../storage/postgres/array-literal.ts';
 import { addFailures } from '../../failures/postgres.ts';
 import type { FailureCount } from '../../failures/store.ts';
 import { COLUMNS, type RequestEntry } from '../entry.ts';
@@ -36,13 +37,14 @@ export class PostgresAppender implements RequestLogAppender {
       ]);
     }
     const days = entries.map(({ id }) => dayOf(id));
-    const values = [days, ...COLUMNS.map(({ of }) => entries.map((entry) => entry[of]))];
+    const columns = [days, ...COLUMNS.map(({ of }) => entries.map((entry) => entry[of]))];
+    const insert = () => this.#database.query(INSERT, columns.map(arrayLiteral), 'append-requests');
     try {
-      await this.#database.query(INSERT, values);
+      await insert();
     } catch (error) {
       if ((error as { code?: unknown }).code !== NO_PARTITION) throw error;
       await this.#database.makePartitions([...new Set(days)]);
-      await this.#database.query(INSERT, values);
+      await insert();
     }
   }
 

@@ -72,8 +72,9 @@ export class LogDatabase {
     });
   }
 
-  query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    return this.#next(() => this.#connection.query(text, values));
+  /** `name`: of a statement that the server is to keep. */
+  query(text: string, values: readonly unknown[] = [], name?: string): Promise<readonly Row[]> {
+    return this.#next(() => this.#connection.query(text, values, name));
   }
 
   /**
