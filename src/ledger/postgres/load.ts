@@ -9,7 +9,7 @@ import type { HoldEnd } from '../engine/working-set.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
 import { endFrom } from '../rules/row-mapping.ts';
 import type { LedgerClock } from './ledger-clock.ts';
-import { type LookUp, lookUp, lookUpOf, type Statement } from './look-up.ts';
+import { forPairs, type LookUp, lookUp, type Statement } from './look-up.ts';
 import { addPair, type Needs, noPairs, PairMap, type Pairs } from './needs.ts';
 import type { Route } from './payers.ts';
 
@@ -185,7 +185,8 @@ export async function load(
   const none: readonly Row[] = [];
   const ask = (wanted: boolean, { text, name }: Statement, ...values: readonly unknown[]) =>
     wanted ? query(text, values, name) : none;
-  const pairs = (of: LookUp, wanted: Pairs) => ask(wanted.names.length > 0, ...lookUpOf(of, wanted, serverVersion));
+  const pairs = (of: LookUp, wanted: Pairs) =>
+    wanted.names.length > 0 ? forPairs(query, of, wanted, serverVersion) : none;
   const [
     owners,
     locked,
@@ -285,10 +286,9 @@ export async function loadMore(
   for (const { what, id, holdId } of missing) if (what === 'end') addPair(ends, id, holdId);
   const fillEnds = async (): Promise<void> => {
     if (ends.names.length === 0) return;
-    const find = ([{ text, name }, ...values]: ReturnType<typeof lookUpOf>) => query(text, values, name);
     const [charged, voided] = await Promise.all([
-      find(lookUpOf(CHARGED, ends, serverVersion)),
-      find(lookUpOf(VOIDED, ends, serverVersion)),
+      forPairs(query, CHARGED, ends, serverVersion),
+      forPairs(query, VOIDED, ends, serverVersion),
     ]);
     addEnds(loaded.ends, ends, charged, voided);
   };

@@ -50,13 +50,15 @@ export function removal(table: string, column: string): LookUp {
   };
 }
 
-/** The statement for these pairs, and its values. */
-export function lookUpOf(
+/** Sends the statement for these pairs. */
+export function forPairs<T>(
+  run: (text: string, values: readonly unknown[], name: string) => T,
   { ofKey, ofPairs }: LookUp,
   { keyIds, names }: Pairs,
   serverVersion: number,
-): readonly [Statement, ...values: readonly unknown[]] {
+): T {
   const [keyId] = keyIds;
   const one = serverVersion >= SEARCHES_NAMES_FROM && keyIds.every((each) => each === keyId);
-  return one ? [ofKey, keyId, names] : [ofPairs, keyIds, names];
+  const { text, name } = one ? ofKey : ofPairs;
+  return run(text, [one ? keyId : keyIds, names], name);
 }

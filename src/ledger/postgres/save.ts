@@ -7,7 +7,7 @@ import { performNow, type Work } from '../books/work.ts';
 import { saturate } from '../engine/key-state.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
 import type { Changes, LoadedKey, LoadedNode } from './loaded-set.ts';
-import { lookUpOf, removal } from './look-up.ts';
+import { forPairs, removal } from './look-up.ts';
 import { addPair, noPairs } from './needs.ts';
 import type { Run } from './places.ts';
 import { arrayText, markDetail, rounded } from './rows.ts';
@@ -107,11 +107,7 @@ const removeTokens = statement(
 );
 
 type ChangedHold = Item<Changes['newHolds']>;
-const HOLD_KEY: Columns<ChangedHold> = [
-  ['key_id', 'text', ({ keyId }) => keyId],
-  ['id', 'text', ({ id }) => id],
-];
-const THIS_HOLD = 'h.key_id = n.key_id COLLATE "C" AND h.id = n.id COLLATE "C"';
+const markDetailOf = (hold: ChangedHold): string | null => (hold.mark === null ? null : markDetail(hold, hold.mark));
 const addHolds = typedInsertion<ChangedHold>('add-holds', 'holds', 'new_hold', [
   ['key_id', ({ keyId }) => keyId],
   ['id', ({ id }) => id],
@@ -121,33 +117,32 @@ const addHolds = typedInsertion<ChangedHold>('add-holds', 'holds', 'new_hold', [
   ['expires_at_ms', ({ expiresAtMs }) => expiresAtMs],
   ['claim_name', ({ claimName }) => claimName],
   ['mark_charge', ({ mark }) => mark?.charge],
-  ['mark_detail', (hold) => (hold.mark === null ? null : markDetail(hold, hold.mark))],
+  ['mark_detail', markDetailOf],
   ['waiting', ({ waiting }) => waiting],
   ['tokens', ({ tokens }) => tokens],
   ['path', ({ path }) => arrayText(path)],
   ['root_id', ({ path }) => (path === null ? null : (JSON.parse(path) as string[]).at(-1))],
   ['run', ({ run }) => run],
 ]);
-const saveHolds = statement(
+const saveHolds = statement<ChangedHold>(
   'save-holds',
   [
-    ...HOLD_KEY,
+    ['key_id', 'text', ({ keyId }) => keyId],
+    ['id', 'text', ({ id }) => id],
     ['amount', 'bigint', ({ amount }) => amount],
     ['tokens', 'bigint', ({ tokens }) => tokens],
     ['waiting', 'boolean', ({ waiting }) => waiting],
     ['mark_charge', 'bigint', ({ mark }) => mark?.charge],
-    ['mark_detail', 'jsonb', (hold) => (hold.mark === null ? null : markDetail(hold, hold.mark))],
+    ['mark_detail', 'jsonb', markDetailOf],
   ],
   `UPDATE gateway.holds h SET amount = n.amount, tokens = n.tokens, waiting = n.waiting, mark_charge = n.mark_charge,
-    mark_detail = n.mark_detail FROM ROWS WHERE ${THIS_HOLD}`,
+    mark_detail = n.mark_detail FROM ROWS WHERE h.key_id = n.key_id COLLATE "C" AND h.id = n.id COLLATE "C"`,
 );
 const REMOVE_HOLDS = removal('holds', 'id');
 function removeHolds(send: Send, holds: Iterable<ChangedHold>, serverVersion: number): void {
   const pairs = noPairs();
   for (const { keyId, id } of holds) addPair(pairs, keyId, id);
-  if (pairs.names.length === 0) return;
-  const [{ text, name }, ...values] = lookUpOf(REMOVE_HOLDS, pairs, serverVersion);
-  send(text, values, name);
+  if (pairs.names.length > 0) forPairs(send, REMOVE_HOLDS, pairs, serverVersion);
 }
 
 type NewCharge = Item<Changes['charges']>;
@@ -174,7 +169,7 @@ const addCharges = typedInsertion<NewCharge>(
     ['root_id', ({ hold, rootId }) => (hold.path === null ? null : rootId)],
     ['path', ({ hold }) => arrayText(hold.path)],
   ],
-  "kind = 'charge'",
+  ['kind', "'charge'"],
 );
 
 /** What the charge of a call leaves beside its entry, as `charged_call`: what can be told from the rest of it is null. */
@@ -247,24 +242,16 @@ const addVoided = insertion<Item<Changes['voided']>>('add-voided', 'voided', [
   ['at_ms', 'bigint', ({ atMs }) => atMs],
 ]);
 
-const CLAIM_KEY: Columns<ClaimChange> = [
+const CLAIM_COLUMNS: Columns<ClaimChange> = [
   ['key_id', 'text', ({ keyId }) => keyId],
   ['name', 'text', ({ name }) => name],
-];
-const THIS_CLAIM = 'c.key_id = n.key_id COLLATE "C" AND c.name = n.name COLLATE "C"';
-const CLAIM_COLUMNS: Columns<ClaimChange> = [
-  ...CLAIM_KEY,
   ['state', 'text', ({ claim }) => claim?.state],
   ['ended_at_ms', 'bigint', ({ claim }) => claim?.endedAtMs ?? null],
   ['reply_status', 'integer', ({ claim }) => claim?.reply?.status ?? null],
   ['reply_type', 'text', ({ claim }) => claim?.reply?.contentType ?? null],
   ['reply_body', 'bytea', ({ claim }) => (claim?.reply ? Buffer.from(claim.reply.body) : null)],
 ];
-const removeClaims = statement(
-  'remove-claims',
-  CLAIM_KEY,
-  `DELETE FROM gateway.claims c USING ROWS WHERE ${THIS_CLAIM}`,
-);
+const REMOVE_CLAIMS = removal('claims', 'name');
 const addClaims = insertion<ClaimChange>('add-claims', 'claims', [
   ...CLAIM_COLUMNS,
   ['fingerprint', 'text', ({ claim }) => claim?.fingerprint],
@@ -274,7 +261,8 @@ const endClaims = statement(
   'end-claims',
   CLAIM_COLUMNS,
   `UPDATE gateway.claims c SET state = n.state, ended_at_ms = n.ended_at_ms, reply_status = n.reply_status,
-    reply_type = n.reply_type, reply_body = n.reply_body FROM ROWS WHERE ${THIS_CLAIM}`,
+    reply_type = n.reply_type, reply_body = n.reply_body FROM ROWS
+    WHERE c.key_id = n.key_id COLLATE "C" AND c.name = n.name COLLATE "C"`,
 );
 
 const savePromotions = statement<Item<ReturnType<Changes['promotions']['values']>>>(
@@ -310,7 +298,7 @@ export function save(send: Send, changes: Changes, serverVersion: number): void 
   addCharges(send, changes.charges);
   addChargeBatches(send, chargeBatches(changes.charges));
   addVoided(send, changes.voided);
-  saveClaims(send, [...changes.claims.values()]);
+  saveClaims(send, [...changes.claims.values()], serverVersion);
   savePromotions(send, changes.promotions.values());
   addPromotionCharges(send, changes.promotionCharges);
   for (const { payerId, promotionId, amount, atMs } of changes.expired) {
@@ -357,11 +345,12 @@ function saveRates(send: Send, { keys, nodes, tokens }: Changes): void {
 }
 
 /** One that is new takes the place of one that was over. */
-function saveClaims(send: Send, claims: readonly ClaimChange[]): void {
-  removeClaims(
-    send,
-    claims.filter(({ claim, holdId }) => claim === null || holdId !== null),
-  );
+function saveClaims(send: Send, claims: readonly ClaimChange[], serverVersion: number): void {
+  const removed = noPairs();
+  for (const { keyId, name, claim, holdId } of claims) {
+    if (claim === null || holdId !== null) addPair(removed, keyId, name);
+  }
+  if (removed.names.length > 0) forPairs(send, REMOVE_CLAIMS, removed, serverVersion);
   addClaims(
     send,
     claims.filter(({ claim, holdId }) => claim !== null && holdId !== null),

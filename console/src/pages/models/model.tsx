@@ -13,7 +13,7 @@ import { type Column, DataTable } from '../../ui/table.tsx';
 import { Badge, Dot } from '../../ui/values.tsx';
 import { ChangeModel, RemoveModel } from './model-dialog.tsx';
 import { definedByText, marginText, priceText, sourceText, usd } from './model-format.tsx';
-import { CancelPrice, SetPrice } from './price-dialog.tsx';
+import { CancelPrice, labelOf, SetPrice } from './price-dialog.tsx';
 
 const BACK = { href: '/models', label: 'Models' };
 
@@ -100,12 +100,7 @@ export function ModelPage({ id }: { id: string }) {
         />
       </Section>
       <Section title="Price" note={`USD per million tokens, as charged. From ${sourceText(model.price)}.`}>
-        <Facts
-          items={Object.entries(model.price.value).map(([name, value]) => [
-            capitalised(name.replaceAll('_', ' ')),
-            usd(value),
-          ])}
-        />
+        <Facts items={Object.entries(model.price.value).map(([name, value]) => [labelOf(name), usd(value)])} />
       </Section>
       {model.price_changes.length > 0 && (
         <Section title="Prices to come" note="A request has the price of the moment at which it arrives.">
@@ -163,10 +158,6 @@ function cancelColumn(open: (opened: Opened) => void): Column<PriceChange> {
       </Button>
     ),
   };
-}
-
-function capitalised(text: string): string {
-  return `${text[0]?.toUpperCase()}${text.slice(1)}`;
 }
 
 function limitText(limit: Model['context_window']): string {

@@ -145,7 +145,8 @@ function changed(pricing: Pricing, edits: Readonly<Record<string, string>>): Rec
   return Object.fromEntries([...kept, ...given.map(([name, rate]) => [name, Number(rate)] as const)]);
 }
 
-function labelOf(name: string): string {
+/** Of a class of tokens. */
+export function labelOf(name: string): string {
   return `${name[0]?.toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`;
 }
 
