@@ -17,7 +17,7 @@ export interface AnswerFormat {
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
   /** The content of an answer, and what it reports of itself. */
-  texts(answer: JsonObject): Iterable<string>;
+  texts(answer: JsonObject): readonly string[];
   readTokens(usage: JsonObject): TokenCounts | null;
   readTerms(answer: JsonObject): ReportedTerms | null;
   /** The types of the hosted tools that it shows to have been called; null is none. */
