@@ -261,9 +261,10 @@ function holdRequest(id: string, key: KeyRecord, plan: Plan, counted: boolean): 
   const { amount, amountMin } = holdAmounts(key.mode, plan);
   const ttlMs = plan.totalMs + HOLD_MARGIN_MS;
   const countable = !counted && plan.elastic && plan.input.worthExactCount && plan.input.high >= COUNTED_INPUT_MIN;
-  const hold = { id, amount, amountMin, ttlMs, ...(countable ? { room: ROOM_FOR_OTHERS } : {}) };
-  const limited = isTpmLimited(key) ? { ...hold, inputTokens: plan.input.likely } : hold;
-  return key.accountId === null || key.mode !== 'credit' ? limited : { ...limited, ...holdTokens(plan) };
+  const hold: { -readonly [Name in keyof HoldRequest]: HoldRequest[Name] } = { id, amount, amountMin, ttlMs };
+  if (countable) hold.room = ROOM_FOR_OTHERS;
+  if (isTpmLimited(key)) hold.inputTokens = plan.input.likely;
+  return key.accountId === null || key.mode !== 'credit' ? hold : Object.assign(hold, holdTokens(plan));
 }
 
 /** Only then is the prompt read to estimate its tokens: 6 µs for a short one, 160 µs for one of 50 KB. */

@@ -38,15 +38,17 @@ interface LanesOptions {
   readonly tokensMax: () => number;
 }
 
+/** A list that is nearly always of one. */
 interface MadeLane {
   readonly target: Target;
   readonly provider: Provider;
   readonly lane: Lane | GatewayError;
+  readonly before: MadeLane | null;
 }
 
 export class Lanes {
   readonly #options: LanesOptions;
-  readonly #made: MadeLane[] = [];
+  #made: MadeLane | null = null;
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -66,10 +68,11 @@ export class Lanes {
   }
 
   #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
-    const made = this.#made.find((one) => one.provider === provider && areAskedAlike(one.target, target));
-    if (made) return made.lane;
+    for (let made = this.#made; made !== null; made = made.before) {
+      if (made.provider === provider && areAskedAlike(made.target, target)) return made.lane;
+    }
     const lane = this.#tryMake(target, provider);
-    this.#made.push({ target, provider, lane });
+    this.#made = { target, provider, lane, before: this.#made };
     return lane;
   }
 
@@ -84,34 +87,30 @@ export class Lanes {
 
   #make(target: Target, provider: Provider): Lane {
     const { request } = this.#options;
-    const { pricing } = this.#options.model;
+    const { hostedTools } = request.info;
     if (provider.kind === 'ai-sdk') refuseMultiplied(request);
-    const { format } = this.#options;
+    const plain = withPlainTier(request, this.#options, target, provider);
+    if (hostedTools.length === 0) return withWarnings(this.#compact(plain, target, provider), []);
+    const { format, model, usableModel } = this.#options;
+    const { pricing } = model;
     const translated = target.format !== format && format !== 'chat';
-    const unpriced = request.info.hostedTools.filter(({ type, param }) => {
+    const unpriced = hostedTools.filter(({ type, param }) => {
       // A translation never sends a tool that the conversation declares for its own format, and says what becomes of it.
       if (translated && !param.startsWith('tools[')) return false;
       return hostedToolOf(pricing, provider.name, type) === null;
     });
-    const priced = withHostedTools(
-      withPlainTier(request, this.#options, target, provider),
-      request.info.hostedTools,
-      unpriced,
-      {
-        format: this.#options.format,
-        pricing,
-        provider: provider.name,
-        usableModel: this.#options.usableModel,
-      },
+    const context = { format, pricing, provider: provider.name, usableModel };
+    const priced = withHostedTools(plain, hostedTools, unpriced, context);
+    const leftOut = unpriced.map(
+      ({ type, param }) => `${param}: the hosted tool "${shownName(type)}" is left out, it has no configured price`,
     );
+    return withWarnings(this.#compact(priced, target, provider), leftOut);
+  }
+
+  #compact(priced: ParsedBody, target: Target, provider: Provider): Lane {
+    const { compaction } = this.#options.request;
     const carried = this.#carry(priced, target, provider);
-    const lane = request.compaction ? compactingLane(carried, request.compaction) : carried;
-    const warnings = unpriced
-      .map(
-        ({ type, param }) => `${param}: the hosted tool "${shownName(type)}" is left out, it has no configured price`,
-      )
-      .concat(lane.warnings ?? []);
-    return warnings.length === 0 ? lane : { ...lane, warnings: summaryOf(warnings) };
+    return compaction ? compactingLane(carried, compaction) : carried;
   }
 
   #carry(priced: ParsedBody, target: Target, provider: Provider): Lane {
@@ -156,7 +155,7 @@ export class Lanes {
       info: request.info,
       mayBeCut,
       storesResponses: provider.storesResponses,
-      wantsEncrypted: (upstreamModel) => wantsEncrypted(request, model, provider, upstreamModel),
+      wantsEncrypted: encryptedWanted(request, model, provider),
     });
     // A package is asked by its adapter, which reads the request as a translation does.
     return provider.kind === 'ai-sdk' ? { ...lane, warnings: untold(from.toTurn(priced.body)) } : lane;
@@ -173,13 +172,23 @@ function areAskedAlike(one: Target, other: Target): boolean {
   );
 }
 
+/** `leftOut`: what was left out before the lane was made. */
+function withWarnings(lane: Lane, leftOut: readonly string[]): Lane {
+  const { warnings = [] } = lane;
+  return warnings.length + leftOut.length === 0 ? lane : { ...lane, warnings: summaryOf([...leftOut, ...warnings]) };
+}
+
 /**
- * Whether a response that is kept should have its encrypted reasoning: the provider does not store it, and so has to be sent
- * it again. A model that does not reason refuses to give it.
+ * Which models are asked for the encrypted reasoning of a response that is kept: the provider does not store it, and so has to
+ * be sent it again. A model that does not reason refuses to give it.
  */
-function wantsEncrypted(request: ValidRequest, model: Model, provider: Provider, upstreamModel: string): boolean {
-  if (!request.state?.answer.hidesEncrypted || provider.storesResponses || !model.capabilities.reasoning) return false;
-  return request.info.reasoning === 'on' || mayEncryptReasoning(upstreamModel);
+function encryptedWanted(
+  { state, info }: ValidRequest,
+  { capabilities }: Model,
+  { storesResponses }: Provider,
+): ((upstreamModel: string) => boolean) | undefined {
+  if (!state?.answer.hidesEncrypted || storesResponses || !capabilities.reasoning) return undefined;
+  return (upstreamModel) => info.reasoning === 'on' || mayEncryptReasoning(upstreamModel);
 }
 
 /**

@@ -9,13 +9,14 @@ import type { Capabilities, Model, Target } from '../core/model.ts';
 import { MULTIPLIER_FIELDS } from '../core/money.ts';
 import type { Policy } from '../core/policy.ts';
 import { multiplierOf } from '../core/price-terms.ts';
-import type { Catalog, Provider } from '../core/provider.ts';
+import type { Catalog } from '../core/provider.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { InputEstimate } from '../counting/input-estimate.ts';
-import { candidatesFor, filterTargets } from '../routing/candidates.ts';
+import { filterTargets } from '../routing/candidates.ts';
 import type { OutputSpeeds } from '../routing/output-speeds.ts';
-import type { CostFields } from '../wire/cost-fields.ts';
+import { type CostFields, NO_COST_FIELDS } from '../wire/cost-fields.ts';
 import type { RequestInfo } from '../wire/format.ts';
+import { type CompiledPlan, compiledPlan, compilePlan, longestMs, targetsInScope } from './compiled-plan.ts';
 import { contextExceeded } from './context-exceeded.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { growthOf } from './elastic-plan.ts';
@@ -45,10 +46,12 @@ export function unknownModel(modelId: string, param = 'model'): GatewayError {
   });
 }
 
+type PlanPolicy = Pick<Policy, 'holds' | 'elasticKeys' | 'streams' | 'runs'>;
+
 /** A request is judged by these; both are read once per exchange. */
 interface PlanContext {
   readonly catalog: Catalog;
-  readonly policy: Policy;
+  readonly policy: PlanPolicy;
   readonly speeds: Pick<OutputSpeeds, 'bound'>;
 }
 
@@ -67,36 +70,15 @@ export function makePlan(
   const { info } = request;
   const model = findModel(catalog, key, info.model);
   if (model instanceof GatewayError) return model;
-  const { providerScope } = key;
-  const targets =
-    providerScope === 'all'
-      ? model.targets
-      : filterTargets(model.targets, ({ provider }) => provider === providerScope);
-  const usable = filterTargets(targets, (target) => {
-    const provider = catalog.providers.get(target.provider);
-    return provider !== undefined && missingCapability(model, provider, request) === null;
-  });
-  const [first] = targets;
-  if (first === undefined)
-    return new GatewayError('key_disabled', {
-      message: 'No target of this model is within the scope of the key.',
-      param: 'model',
-    });
-  if (usable.length === 0) {
-    const provider = catalog.providers.get(first.provider);
-    const missing = provider && missingCapability(model, provider, request);
-    return new GatewayError('invalid_request', {
-      message: missing?.message ?? 'No provider serves this model.',
-      param: missing?.param ?? 'model',
-    });
-  }
-  const candidates = candidatesFor(endpoint.format, usable);
+  const compiled = compiledFor(catalog, key, model, endpoint, request);
+  if (compiled instanceof GatewayError) return compiled;
+  const { candidates } = compiled;
   const limits = outputLimits(key, model, endpoint, info);
   // A first slice that carries all of the output never has to grow.
   const mayGrow = !(limits instanceof GatewayError) && limits.outputLimit > ELASTIC_SLICE_TOKENS;
-  const growth = growthOf({ policy, speeds }, key, model, candidates, endpoint.format, request);
+  const growth = growthOf({ policy, speeds }, key, model, compiled, request);
   const elastic = mayGrow && growth.elastic;
-  const input = new InputEstimate(request, model, usable, exact);
+  const input = new InputEstimate(request, model, compiled.usable, exact);
   const lanes = new Lanes({
     format: endpoint.format,
     request,
@@ -130,7 +112,7 @@ export function makePlan(
     hides: growth.hides,
     speed: growth.speed,
     firstOutputTokens: elastic ? growth.firstOutputTokens : Number.MAX_SAFE_INTEGER,
-    totalMs: request.run ? policy.runs.totalMs : totalMs(catalog, policy, reachable, info),
+    totalMs: request.run ? policy.runs.totalMs : totalMs(catalog, policy, compiled, reachable, info),
   };
   return plan;
 }
@@ -153,13 +135,15 @@ function reachableTargets(
 }
 
 /** Streams have the policy's limit; a whole answer has as long as the slowest of its providers may take. */
-function totalMs(catalog: Catalog, policy: Policy, targets: readonly Target[], info: RequestInfo): number {
+function totalMs(
+  catalog: Catalog,
+  policy: PlanPolicy,
+  compiled: CompiledPlan,
+  targets: readonly Target[],
+  info: RequestInfo,
+): number {
   if (info.stream) return policy.streams.totalMs;
-  let longestMs = 0;
-  for (const { provider } of targets) {
-    longestMs = Math.max(longestMs, catalog.providers.get(provider)?.timeouts.totalMs ?? 0);
-  }
-  return longestMs;
+  return targets === compiled.candidates ? compiled.wholeMs : longestMs(catalog, targets);
 }
 
 interface MissingCapability {
@@ -167,15 +151,49 @@ interface MissingCapability {
   readonly param: string;
 }
 
-/** The capability that the request needs and this model on this provider lacks; null when nothing is missing. */
-function missingCapability(model: Model, provider: Provider, request: ValidRequest): MissingCapability | null {
-  const { needs } = request.info;
+/** What a request needs is compared with the model once, and with its targets only where it asks for what may cost more. */
+function compiledFor(
+  catalog: Catalog,
+  key: KeyRecord,
+  model: Model,
+  { format }: FormatEndpoint,
+  request: ValidRequest,
+): CompiledPlan | GatewayError {
+  const { costFields, info } = request;
+  const compiled = compiledPlan(catalog, model, key.providerScope, format);
+  const { usable } = compiled;
+  if (usable.length === 0 || lackedCapability(model, info) !== null) return unusable(catalog, key, model, request);
+  if (costFields === NO_COST_FIELDS) return compiled;
+  const priced = filterTargets(usable, ({ provider }) => unpriced(model, provider, costFields) === null);
+  if (priced === usable) return compiled;
+  return priced.length === 0 ? unusable(catalog, key, model, request) : compilePlan(catalog, model, format, priced);
+}
+
+/** Why no target of the model serves the request: what the first of them lacks. */
+function unusable(catalog: Catalog, key: KeyRecord, model: Model, { costFields, info }: ValidRequest): GatewayError {
+  const [first] = targetsInScope(model, key.providerScope);
+  if (first === undefined)
+    return new GatewayError('key_disabled', {
+      message: 'No target of this model is within the scope of the key.',
+      param: 'model',
+    });
+  const missing = catalog.providers.has(first.provider)
+    ? (lackedCapability(model, info) ?? unpriced(model, first.provider, costFields))
+    : null;
+  return new GatewayError('invalid_request', {
+    message: missing?.message ?? 'No provider serves this model.',
+    param: missing?.param ?? 'model',
+  });
+}
+
+/** The capability that the request needs and this model lacks; null when nothing is missing. */
+function lackedCapability(model: Model, { needs }: RequestInfo): MissingCapability | null {
   for (const [capability, name] of CAPABILITY_NAMES) {
     const param = needs[capability];
     if (param !== undefined && !model.capabilities[capability])
       return { message: `The model ${model.id} does not support ${name}.`, param };
   }
-  return unpriced(model, provider, request.costFields);
+  return null;
 }
 
 const CAPABILITY_NAMES: readonly (readonly [keyof Capabilities, string])[] = [
@@ -187,20 +205,16 @@ const CAPABILITY_NAMES: readonly (readonly [keyof Capabilities, string])[] = [
 ];
 
 /** The refusal of a field that would cost the operator more than the price of the tokens, and has no price. */
-function unpriced(
-  { pricing }: Model,
-  { name }: Provider,
-  { multipliers, betas }: CostFields,
-): MissingCapability | null {
+function unpriced({ pricing }: Model, provider: string, { multipliers, betas }: CostFields): MissingCapability | null {
   for (const field of MULTIPLIER_FIELDS) {
     const value = multipliers[field];
-    if (value !== undefined && multiplierOf(pricing, name, field, value) === null)
+    if (value !== undefined && multiplierOf(pricing, provider, field, value) === null)
       return { message: `${field} ${JSON.stringify(value)} has no configured price here.`, param: field };
   }
   const beta = betas.find((value) =>
     value.startsWith('context-1m-')
       ? pricing.tiers.length === 1
-      : multiplierOf(pricing, name, 'speed', 'fast') === null,
+      : multiplierOf(pricing, provider, 'speed', 'fast') === null,
   );
   if (beta === undefined) return null;
   return { message: `The beta ${JSON.stringify(beta)} has no configured price here.`, param: 'anthropic-beta' };

@@ -17,10 +17,10 @@ const RUNS_WITH_COMPACTION = 2;
 export function holdAmounts(mode: Mode, plan: Plan): HoldAmounts {
   const answers = answersOf(plan);
   const most = plan.firstOutputTokens;
-  return {
-    amount: holdFor(mode, plan, Math.min(plan.outputLimit * answers, most)),
-    amountMin: holdFor(mode, plan, Math.min(plan.outputLimitMin * answers, most)),
-  };
+  const tokens = Math.min(plan.outputLimit * answers, most);
+  const tokensMin = Math.min(plan.outputLimitMin * answers, most);
+  const amount = holdFor(mode, plan, tokens);
+  return { amount, amountMin: tokensMin === tokens ? amount : holdFor(mode, plan, tokensMin) };
 }
 
 /** The tokens that `holdAmounts` stand for, which the accounts above a key count whatever it pays with. */

@@ -101,9 +101,11 @@ function readFields(holder: JsonObject, unusable: string[]): Partial<Record<Mult
 function readCalls(usage: JsonObject, unusable: string[]): Record<string, number> {
   const calls: [type: string, count: number][] = [];
   for (const [holder, ending] of CALL_COUNTS) {
-    for (const [name, value] of Object.entries(objectAt(usage, holder) ?? {})) {
+    const counts = usage[holder];
+    if (!isObject(counts)) continue;
+    for (const name in counts) {
       if (!name.endsWith(ending) || !NAME.test(name)) continue;
-      const count = figure(value);
+      const count = figure(counts[name]);
       if (count === 'insane') unusable.push(`${holder}.${name}`);
       else if (typeof count === 'number') calls.push([name.slice(0, -ending.length), count]);
     }
@@ -150,7 +152,7 @@ function readParts(
     outputAudio: part(details.output, 'audio_tokens'),
     outputImage: part(details.output, 'image_tokens'),
   };
-  return Object.values(parts).every((count) => count === 0) ? undefined : parts;
+  return parts.inputAudio + parts.inputImage + parts.outputAudio + parts.outputImage === 0 ? undefined : parts;
 }
 
 /** The type of the hosted tool that this block or item is a call of; null where it is none that costs anything. */

@@ -8,6 +8,7 @@ const IDEMPOTENCY = 'test/gateway/idempotency.test.ts';
 const TIME_OUTS = 'test/gateway/upstream/time-outs.test.ts';
 const LATE_COUNTS = 'test/gateway/billing/late-counts.test.ts';
 const DRAIN = 'test/gateway/drain.test.ts';
+const COMPILED_PLAN = 'test/unit/exchange/compiled-plan.test.ts';
 
 export const EXCHANGE_MUTANTS: readonly Mutant[] = [
   {
@@ -369,5 +370,22 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     name: 'auth: the scope of a key is not looked at',
     edits: [['exchange/make-plan.ts', 'return mayUse(key, model) ? model', 'return model.id.length > 0 ? model']],
     tests: [[AUTHENTICATION, 'a model outside of the entitlements is a 403']],
+  },
+  {
+    name: 'compiled plans: a key gets the one of another scope',
+    edits: [['exchange/compiled-plan.ts', 'one.scope === scope && ', '']],
+    tests: [[COMPILED_PLAN]],
+  },
+  {
+    name: 'compiled plans: a client gets the one of another format',
+    edits: [['exchange/compiled-plan.ts', ' && one.format === format', '']],
+    tests: [[COMPILED_PLAN]],
+  },
+  {
+    name: 'compiled plans: they outlive their catalog',
+    edits: [
+      ['exchange/compiled-plan.ts', 'getOrInsert(KEPT, catalog, newMap)', 'getOrInsert(KEPT, newMap as never, newMap)'],
+    ],
+    tests: [[COMPILED_PLAN]],
   },
 ];

@@ -93,8 +93,8 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'wire/passthrough/whole-answer.ts',
-        "const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);",
-        'const body = named ? bytes : Buffer.from(bytes);',
+        'const body = answer.model === publicModel ? bytes : renamed(bytes, text, publicModel);',
+        'const body = answer.model === publicModel ? bytes : Buffer.from(bytes);',
       ],
     ],
     tests: [[ANSWERS, '[R38] is the one that the client asked for']],

@@ -69,8 +69,8 @@ export const chatFormat: WireFormat = {
   writeTokens: writeChatTokens,
 };
 
-function* answerTexts(answer: JsonObject): Generator<string> {
-  for (const choice of objectsAt(answer, 'choices')) yield* chatTexts(objectAt(choice, 'message') ?? {});
+function answerTexts(answer: JsonObject): readonly string[] {
+  return objectsAt(answer, 'choices').flatMap((choice) => chatTexts(objectAt(choice, 'message') ?? {}));
 }
 
 /** The limit goes into the one field that the target knows; a client may have used either. */

@@ -26,7 +26,7 @@ export function readContent(message: JsonObject): readonly ChatPiece[] {
   }
   if (reasoning !== null) {
     const text = stringAt(reasoning, 'reasoning_content') ?? stringAt(reasoning, 'reasoning');
-    add(pieces, 'reasoning', text ?? [...chatTexts(reasoning)].join(''));
+    add(pieces, 'reasoning', text ?? chatTexts(reasoning).join(''));
   }
   addContent(pieces, message.content);
   add(pieces, 'refusal', stringAt(message, 'refusal') ?? '');
@@ -51,7 +51,7 @@ function addPart(pieces: ChatPiece[], part: Json): void {
   }
   const type = stringAt(part, 'type') ?? 'text';
   const text = stringAt(part, type === 'refusal' ? 'refusal' : 'text');
-  if (isChatReasoning(type)) add(pieces, 'reasoning', [...generatedTexts(part)].join(''));
+  if (isChatReasoning(type)) add(pieces, 'reasoning', generatedTexts(part).join(''));
   else if (text !== undefined) add(pieces, type === 'refusal' ? 'refusal' : 'text', text);
   else for (const other of generatedTexts(part)) add(pieces, 'unread', other);
 }

@@ -113,7 +113,7 @@ function past(type: string, at: string): OpaquePart {
 /** Mistral's models think in parts of their answers. */
 function asReasoning(part: Part): Part {
   if (part.type !== 'opaque' || part.raw.type !== 'thinking') return part;
-  return { type: 'reasoning', reasoning: { origin: 'chat', texts: [[...generatedTexts(part.raw)].join('')] } };
+  return { type: 'reasoning', reasoning: { origin: 'chat', texts: [generatedTexts(part.raw).join('')] } };
 }
 
 function readResult(value: JsonObject, at: string, kinds: ReadonlyMap<string, ToolKind>): Part {

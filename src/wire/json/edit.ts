@@ -48,7 +48,7 @@ function editsFor(bytes: Buffer, changes: readonly Change[], layout?: Layout): E
   if (top === null) throw new TypeError('The text to change is not a JSON object.');
   const edits: Edit[] = [];
   let inserted = '';
-  const removed = new Set(changes.flatMap(({ path, json }) => (json === null ? [path[0]] : [])));
+  const removed = removedBy(changes);
   if (removed.size > 0) {
     const ranges = memberRanges(bytes.toString('latin1'), top, ({ name }) => removed.has(name));
     edits.push(...ranges.map((range) => ({ ...range, text: '' })));
@@ -69,6 +69,12 @@ function editsFor(bytes: Buffer, changes: readonly Change[], layout?: Layout): E
   }
   if (inserted !== '') edits.push(insertion(top, inserted, 0, removed));
   return edits.length > 1 ? edits.sort((a, b) => a.start - b.start || a.end - b.end) : edits;
+}
+
+/** The names of members that are to be taken out: nearly always none. */
+function removedBy(changes: readonly Change[]): ReadonlySet<string> {
+  if (!changes.some(({ json }) => json === null)) return NONE;
+  return new Set(changes.flatMap(({ path, json }) => (json === null ? [path[0]] : [])));
 }
 
 /** A value inside the text, by the names of members and the places in lists that lead to it, and what it should say. */

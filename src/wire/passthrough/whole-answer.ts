@@ -7,6 +7,7 @@ import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
 import { bytesOf } from '../generated-text.ts';
 import { change } from '../json/edit.ts';
+import { layoutAt } from '../json/scan.ts';
 import type { WholeAnswer } from '../lane.ts';
 import { sampleOf } from '../output-sample.ts';
 import { ReportedUsage } from '../reported-usage.ts';
@@ -17,7 +18,7 @@ export interface AnswerFormat {
   /** Whether this is an answer of the format, and not some other JSON. */
   isAnswer(answer: JsonObject): boolean;
   /** The content of an answer, and what it reports of itself. */
-  texts(answer: JsonObject): Iterable<string>;
+  texts(answer: JsonObject): readonly string[];
   readTokens(usage: JsonObject): TokenCounts | null;
   readTerms(answer: JsonObject): ReportedTerms | null;
   /** The types of the hosted tools that it shows to have been called; null is none. */
@@ -26,7 +27,8 @@ export interface AnswerFormat {
 
 export function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: AnswerFormat): WholeAnswer {
   const { publicModel } = request;
-  const answer = isUtf8(bytes) ? parseJson(bytes.toString()) : undefined;
+  const text = isUtf8(bytes) ? bytes.toString() : '';
+  const answer = parseJson(text);
   if (!isObject(answer)) {
     throw new GatewayError('upstream_error', { message: 'The provider answered with something that is not JSON.' });
   }
@@ -36,9 +38,14 @@ export function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: 
       : brokenStream('The provider answered with something other than an answer.');
     throw new GatewayError(condition, { message, kept });
   }
-  const named = answer.model === publicModel;
-  const body = named ? bytes : change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }]);
+  const body = answer.model === publicModel ? bytes : renamed(bytes, text, publicModel);
   return { body, ...meterWhole(answer, request, format) };
+}
+
+function renamed(bytes: Buffer, text: string, publicModel: string): Buffer {
+  // Text with one byte in each character is laid out as its bytes are, which need not be made text once more.
+  const layout = text.length === bytes.length ? layoutAt(text, 0) : null;
+  return change(bytes, [{ path: ['model'], json: JSON.stringify(publicModel) }], layout ?? undefined);
 }
 
 /** Meters a whole answer. */

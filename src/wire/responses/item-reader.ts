@@ -108,7 +108,7 @@ export class ItemReader {
     if (this.#done) return [];
     const events = this.#finish(item);
     this.#done = true;
-    const text = [...generatedTexts(item)].join('');
+    const text = generatedTexts(item).join('');
     return text.length > this.#length ? [...events, ...unread(text.slice(this.#length))] : events;
   }
 

@@ -4,5 +4,5 @@ import { generatedTexts } from '../generated-text.ts';
 import type { TurnEvent } from './turn.ts';
 
 export function unread(value: Json | undefined): readonly TurnEvent[] {
-  return Array.from(generatedTexts(value), (text) => ({ type: 'unread', text }));
+  return generatedTexts(value).map((text) => ({ type: 'unread', text }));
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { GatewayError } from '../../../../src/core/conditions.ts';
 import { FORMATS } from '../../../../src/wire/formats.ts';
 import { parseBody } from '../../../../src/wire/json/parse-request.ts';
 import { wholeBytes } from '../../../../src/wire/lane.ts';
+import { anyCharacter } from '../../../support/fuzz.ts';
 import { completeResponse, type FormatName, laneFor, PUBLIC_MODEL, UPSTREAM_MODEL } from '../streams.ts';
 
 const ORDER = { upstreamModel: UPSTREAM_MODEL, outputLimit: 64 };
@@ -154,4 +156,21 @@ describe('whole', () => {
       }
     });
   }
+});
+
+const anyText = fc.oneof(fc.string({ maxLength: 20 }), fc.string({ unit: anyCharacter, maxLength: 20 }));
+
+test('[R38] a whole answer is renamed wherever its model stands, and nothing else of it changes', () => {
+  fc.assert(
+    fc.property(anyText, anyText, fc.boolean(), (content, id, modelLast) => {
+      const answer = (model: string): string => {
+        const head = modelLast ? { id } : { id, model };
+        const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }];
+        return JSON.stringify({ ...head, choices, ...(modelLast ? { model } : {}) });
+      };
+      const { body } = laneFor('chat', {}).whole(Buffer.from(answer(UPSTREAM_MODEL)));
+      assert.equal(body.toString(), answer(PUBLIC_MODEL));
+    }),
+    { numRuns: 200, seed: 38 },
+  );
 });
