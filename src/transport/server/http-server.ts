@@ -224,7 +224,7 @@ export class HttpServer {
     const idle = this.#accepted.idleOfBusiest();
     if (idle === null) return;
     // Clients of one address that connect at the same moment close none of each other's connections while there are places.
-    const isOfBurst = idle.address === address && idle.idleSinceRound === this.round;
+    const isOfBurst = idle.address === address && (idle.idleSinceRound ?? 0) >= this.round - 1;
     if (isOfBurst && !this.#limit.isFull(this.#accepted.size)) return;
     idle.destroy();
     this.#closed(idle);
