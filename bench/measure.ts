@@ -213,11 +213,12 @@ function problemOf(spec: CaseSpec, result: LoadResult, peer: RunningPeer): strin
   return null;
 }
 
-function watchMemory(pid: number): { open(): void; close(): number } {
-  let peakBytes = 0;
+/** `close`: the most that was seen; null where the streams were never all open at the same time. */
+function watchMemory(pid: number): { open(): void; close(): number | null } {
+  let peakBytes: number | null = null;
   let timer: NodeJS.Timeout | undefined;
   const look = (): void => {
-    peakBytes = Math.max(peakBytes, treeUse(pid).rssBytes);
+    peakBytes = Math.max(peakBytes ?? 0, treeUse(pid).rssBytes);
   };
   return {
     open() {

@@ -31,6 +31,7 @@ export async function pair(
   const admitted = await ledger.admit({
     keyId: key.id,
     keyVersion: key.version,
+    newHold: true,
     claim: null,
     hold: {
       id,

@@ -126,7 +126,9 @@ function admitRequest(
     refused || name === null
       ? null
       : { name, fingerprint: fingerprintOf('POST', request.path, decision.plan.request.received) };
-  return { keyId: caller.key.id, keyVersion: caller.key.version, claim, hold, rateCounted: counted };
+  const { id: keyId, version: keyVersion } = caller.key;
+  // The id is this request's own, and an admission whose outcome is not known is never sent again.
+  return { keyId, keyVersion, rateCounted: counted, newHold: true, claim, hold };
 }
 
 /** Whether the answer depends on the bound of the input, which a count could lower. */

@@ -92,6 +92,11 @@ export interface AdmitRequest {
   readonly keyVersion: number;
   /** The request has its place in the rate limit already, by an earlier admission of it; it is not counted again. */
   readonly rateCounted?: boolean;
+  /**
+   * Nothing of this hold was admitted or voided before, which its caller knows: the store does not look for it. Not for an
+   * admission that is sent again.
+   */
+  readonly newHold?: boolean;
   /** Taken together with the hold, ended together with it; without a hold there is no claim. */
   readonly claim: { readonly name: string; readonly fingerprint: string } | null;
   /** Null when the request only takes its place in the rate limit (a refused body, models, usage, count_tokens). */

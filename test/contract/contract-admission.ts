@@ -238,6 +238,39 @@ export function admissionContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[F5] a hold that its caller knows to be new is admitted as any other, and found when it is sent again', async () => {
+    const bench = await Bench.open(open);
+    const keyId = await bench.creditKey(10n, { rpmLimit: 4 });
+    const request = admitRequest(keyId, randomUUID(), 6n, { newHold: true });
+    const first = await bench.ledger.admit(request);
+    assert.deepEqual(first, { kind: 'admitted', rate: { limit: 4, remaining: 3, resetMs: 60_000 }, held: 6n });
+    const tooMuch = admitRequest(keyId, randomUUID(), 5n, { newHold: true });
+    assert.equal((await bench.ledger.admit(tooMuch)).kind, 'temporarily_held');
+    assert.deepEqual(await bench.ledger.admit({ ...request, newHold: false }), {
+      ...first,
+      rate: { limit: 4, remaining: 2, resetMs: 60_000 },
+    });
+    const other = admitRequest(keyId, randomUUID(), 4n, { newHold: true });
+    const third = admitRequest(keyId, randomUUID(), 1n, { newHold: true });
+    const together = await Promise.all([
+      bench.ledger.admit(other),
+      bench.ledger.settle(settleRequest(keyId, request.hold?.id ?? '', 5n)),
+    ]);
+    assert.deepEqual(
+      together.map(({ kind }) => kind),
+      ['admitted', 'settled'],
+    );
+    assert.equal((await bench.ledger.admit(third)).kind, 'admitted');
+    assert.deepEqual(await bench.ledger.admit({ ...other, newHold: false }), {
+      kind: 'admitted',
+      rate: { limit: 4, remaining: 0, resetMs: 60_000 },
+      held: 4n,
+    });
+    const { reserved, liveHolds, used } = await bench.summary(keyId);
+    assert.deepEqual({ reserved, liveHolds, used }, { reserved: 5n, liveHolds: 2, used: 5n });
+    await bench.close();
+  });
+
   test('[F5] an admission sent again because its acknowledgement was lost keeps its hold', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const bench = await Bench.open(open);

@@ -232,8 +232,15 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'connections: idle ones make no room for others',
-    edits: [['transport/server/http-server.ts', 'if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();', '']],
+    edits: [
+      ['transport/server/http-server.ts', 'if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom(address);', ''],
+    ],
     tests: [[ADDRESSES, 'a flood of silent connections from one address']],
+  },
+  {
+    name: 'connections: those that come at the same moment close each other',
+    edits: [['transport/server/http-server.ts', 'if (isOfBurst && !', 'if (false && !']],
+    tests: [[ADDRESSES, 'clients of one address that connect at the same moment']],
   },
   {
     name: 'connections: one with a request is closed for another',

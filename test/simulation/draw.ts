@@ -164,6 +164,7 @@ export class Draw {
         keyId,
         keyVersion: random.chance(97) ? version : version - 1,
         ...(random.chance(5) ? { rateCounted: true } : {}),
+        ...(earlier === undefined && amount % 3n !== 0n ? { newHold: true } : {}),
         claim: random.chance(35) ? claim : null,
         hold: random.chance(12)
           ? null

@@ -164,7 +164,7 @@ class Run {
     const { applied, results } = await this.#world.apply(batch, fault, cut);
     this.#tally.operations += batch.length;
     if (fault !== 'none') this.#tally.faults++;
-    if (results === null) this.#waiting.push(batch);
+    if (results === null) this.#waiting.push(batch.map(sentAgain));
     if (!applied) return;
     const expected = batch.map((operation) => this.#model.apply(operation));
     const different = results === null ? null : differentOutcome(batch, results, expected);
@@ -310,6 +310,11 @@ export async function shrink(backend: Backend, violation: Violation): Promise<Vi
     }
   }
   return smallest;
+}
+
+/** Nobody knows whether its hold was admitted. */
+function sentAgain(operation: Operation): Operation {
+  return operation.op === 'admit' ? { ...operation, request: { ...operation.request, newHold: false } } : operation;
 }
 
 export function describeViolation(backend: Backend, { seed, step, steps, only, message }: Violation): string {

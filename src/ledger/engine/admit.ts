@@ -28,7 +28,7 @@ export function admit(
   if (state === undefined) return { kind: 'key_refused', status: 'revoked' };
   if (hold !== null) {
     checkHold(hold);
-    const previous = previousHold(keys, state, hold.id);
+    const previous = request.newHold === true ? null : previousHold(keys, state, hold.id);
     if (previous !== null) return { kind: 'admitted', rate: rateNow(keys, state), ...previous };
   }
 

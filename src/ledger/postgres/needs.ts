@@ -50,13 +50,15 @@ export function needsOf(batch: readonly KeyedOperation[]): Needs {
 function addNeeds(needs: Needs, operation: KeyedOperation): void {
   switch (operation.op) {
     case 'admit': {
-      const { keyId, hold, claim } = operation.request;
+      const { keyId, hold, claim, newHold } = operation.request;
       const counts = countsOf(needs, keyId);
       counts.requests++;
       if (hold === null) return;
       counts.tokens += hold.inputTokens ?? 0;
-      addPair(needs.holds, keyId, hold.id);
-      addPair(needs.ends, keyId, hold.id);
+      if (newHold !== true) {
+        addPair(needs.holds, keyId, hold.id);
+        addPair(needs.ends, keyId, hold.id);
+      }
       if (claim !== null) addPair(needs.claims, keyId, claim.name);
       needs.owners.add(operation.owner);
       return;

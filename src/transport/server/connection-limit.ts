@@ -75,6 +75,10 @@ export class ConnectionLimit {
     return open >= this.#max - Math.floor(this.#max * NEARLY);
   }
 
+  isFull(open: number): boolean {
+    return open >= this.#max;
+  }
+
   idleClosed(): void {
     this.#idleClosed.count();
   }

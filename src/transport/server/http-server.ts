@@ -213,16 +213,19 @@ export class HttpServer {
   #accept(socket: Socket): Accepted | null {
     const peer = plainAddress(socket.remoteAddress ?? '');
     const address = peer === '' || this.#isProxy(peer) ? null : clientNetwork(peer);
-    if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom();
+    if (this.#limit.isNear(this.#accepted.size)) this.#makeRoom(address);
     if (!this.#limit.mayKeep(this.#accepted.size, this.#accepted.sizeOf(address))) return null;
     const accepted = new Accepted(socket, address, this.round);
     this.#accepted.add(accepted);
     return accepted;
   }
 
-  #makeRoom(): void {
+  #makeRoom(address: string | null): void {
     const idle = this.#accepted.idleOfBusiest();
     if (idle === null) return;
+    // Clients of one address that connect at the same moment close none of each other's connections while there are places.
+    const isOfBurst = idle.address === address && (idle.idleSinceRound ?? 0) >= this.round - 1;
+    if (isOfBurst && !this.#limit.isFull(this.#accepted.size)) return;
     idle.destroy();
     this.#closed(idle);
     this.#limit.idleClosed();

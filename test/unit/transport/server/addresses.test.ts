@@ -74,6 +74,14 @@ describe('[F32] nearly all connections that can be served are open:', { skip: LI
     assert.deepEqual(end.refused, []);
   });
 
+  test('clients of one address that connect at the same moment are all served, up to the limit', async (t) => {
+    await using end = await serverFixture(echo, { connections: 20 });
+    const made = await clients(t, end, '127.0.0.2', 20);
+    for (const { socket } of made) socket.write(GET);
+    for (const one of made) await answered(one, /GET \/ \.$/);
+    assert.deepEqual(end.refused, []);
+  });
+
   test('a flood of silent connections from one address leaves room for all others', async (t) => {
     const LIMIT = 40;
     await using end = await serverFixture(echo, { connections: LIMIT });
