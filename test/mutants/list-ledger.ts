@@ -15,6 +15,7 @@ const ROOTS_UNLOCKED: readonly Edit[] = [[LOAD, 'ORDER BY t.id FOR UPDATE', 'ORD
 
 const CONTRACT_POSTGRES = 'test/contract/postgres.test.ts';
 const IN_PROCESS_STORE = 'test/unit/ledger/sqlite/in-process-store.test.ts';
+const RATE_SLOTS = 'test/unit/ledger/sqlite/rate-slots.test.ts';
 
 export const LEDGER_MUTANTS: readonly Mutant[] = [
   {
@@ -261,6 +262,28 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [[IN_PROCESS_STORE, 'a place in the rate limit survives a kill']],
+  },
+  {
+    name: 'SQLite: a request is forwarded before its slots are in the journal',
+    edits: [
+      ['ledger/sqlite/engine.ts', 'if (keys.rates.writeJournal()) return outcome;', 'if (outcome) return outcome;'],
+    ],
+    tests: [
+      [IN_PROCESS_STORE, 'a place in the rate limit survives a kill'],
+      [RATE_SLOTS, 'all that an admission takes is one append'],
+    ],
+  },
+  {
+    name: 'SQLite: a hold stays whose slots could not be written',
+    edits: [
+      ['ledger/sqlite/engine.ts', 'if (hold !== null) takeBackHold(keys, operation.request.keyId, hold.id);', ''],
+    ],
+    tests: [[RATE_SLOTS, 'where the journal cannot be written nothing is admitted']],
+  },
+  {
+    name: 'SQLite: slots stay taken that could not be written',
+    edits: [['ledger/sqlite/rate-windows.ts', '      this.#takeBack();\n      return false;', '      return false;']],
+    tests: [[RATE_SLOTS, 'where the journal cannot be written nothing is admitted']],
   },
   {
     name: 'a charge is acknowledged before it is on the disk',

@@ -153,7 +153,7 @@ export const LIMIT_MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'sqlite/rate-windows.ts',
-        'window.take(nowMs, tokens);\n    if (this.#inTransaction) this.#taken.push(window);',
+        'window.take(nowMs, tokens);\n    this.#taken.push(window);',
         'window.take(nowMs, tokens);',
       ],
     ],

@@ -121,16 +121,22 @@ class MemoryWorld implements World {
 /** As the file would be found after the death of a process. */
 class MemoryJournal implements RateJournal {
   readonly #slots: RateSlot[] = [];
+  #unwritten: RateSlot[] = [];
 
   get position(): number {
     return this.#slots.length;
   }
 
   append(slot: RateSlot): void {
-    this.#slots.push(slot);
+    this.#unwritten.push(slot);
+  }
+
+  write(): void {
+    this.#slots.push(...this.#unwritten.splice(0));
   }
 
   truncate(position: number): void {
+    this.#unwritten = [];
     this.#slots.length = position;
   }
 

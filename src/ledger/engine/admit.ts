@@ -7,7 +7,7 @@ import type { AdmitOutcome, AdmitRequest, HoldRequest, RateState } from '../port
 import { PARALLEL_RETRY_MS } from '../rules/limits.ts';
 import { decideHold } from './balance.ts';
 import { findRepeated } from './claim.ts';
-import { type AccountNode, type Hold, type KeyState, nodesAbove, reserve, rollOverAll } from './key-state.ts';
+import { type AccountNode, type Hold, type KeyState, nodesAbove, nodesOf, reserve, rollOverAll } from './key-state.ts';
 import { expirePromotions, isDue } from './promotions.ts';
 import type { WorkingSet } from './working-set.ts';
 
@@ -236,4 +236,14 @@ function placeHold(
   state.holds.set(id, hold);
   reserve(state, nodesAbove(state), amount, tokens, 1);
   return hold;
+}
+
+/** A hold that only memory has becomes one that was never placed. No transaction is open, so no rollback has to restore it. */
+export function takeBackHold(keys: WorkingSet, keyId: string, holdId: string): void {
+  const state = keys.get(keyId);
+  const hold = state?.holds.get(holdId);
+  if (state === undefined || hold === undefined) return;
+  state.holds.delete(holdId);
+  reserve(state, nodesOf(state, hold), -hold.amount, -hold.tokens, -1);
+  keys.holdReleased(state, hold);
 }

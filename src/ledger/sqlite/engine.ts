@@ -5,7 +5,7 @@ import type { RolledUp } from '../../core/usage-report.ts';
 import { addToRollups, type RollupStep } from '../../reports/sqlite/rollup.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
 import { inTransaction, rollBack } from '../../storage/sqlite.ts';
-import { admit } from '../engine/admit.ts';
+import { admit, takeBackHold } from '../engine/admit.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
 import { isMachineFailure, openDatabase, servingError } from './database.ts';
@@ -147,12 +147,16 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       if (claim !== null || hold?.run !== undefined) return null;
       readTime();
       if (keys.steadyMs > trustedUntilMs) return null;
+      let outcome: Outcome;
       try {
-        return admit(keys, operation.owner, operation.request, true);
+        outcome = admit(keys, operation.owner, operation.request, true);
       } catch {
         // Refused before anything was changed: the batch that it goes into gives the reason.
         return null;
       }
+      if (keys.rates.writeJournal()) return outcome;
+      if (hold !== null) takeBackHold(keys, operation.request.keyId, hold.id);
+      return null;
     },
     write(everything) {
       if (!everything && !keys.unwritten) return false;

@@ -1,6 +1,7 @@
 /**
  * Slots of rate limits that the database does not have yet, in a file beside it. A short append without a flush survives the
- * death of the process, and costs less than a transaction per request; when the database has the slots, the file is emptied.
+ * death of the process, and costs less than a transaction per request; slots that are taken together share one. When the
+ * database has the slots, the file is emptied.
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { StatementSync } from 'node:sqlite';
@@ -21,11 +22,13 @@ export interface RateSlot {
 }
 
 export interface RateJournal {
-  /** What `truncate` takes. */
+  /** What `truncate` takes; of what was written. */
   readonly position: number;
-  /** Throws a `StoreError` when it cannot be written; then nothing of the slot is there. */
+  /** The next `write` writes it. */
   append(slot: RateSlot): void;
-  /** Forgets everything that was appended after this position; 0 empties it. */
+  /** Writes what was appended. Throws a `StoreError` when it cannot; then nothing of that is there. */
+  write(): void;
+  /** Forgets everything that was appended or written after this position; 0 empties it. */
   truncate(position: number): void;
   read(): readonly RateSlot[];
   close(): void;
@@ -39,6 +42,7 @@ class RateJournalFile implements RateJournal {
   readonly #path: string;
   readonly #file: number;
   #position: number;
+  #unwritten = '';
 
   constructor(path: string) {
     this.#path = path;
@@ -53,10 +57,16 @@ class RateJournalFile implements RateJournal {
   append({ keyId, number, atMs, tokens }: RateSlot): void {
     // Each slot begins a line of its own, so that one which was cut short spoils no other.
     const id = PLAIN_ID.test(keyId) ? `"${keyId}"` : JSON.stringify(keyId);
-    const line = tokens === undefined ? `\n[${id},${number},${atMs}]` : `\n[${id},${number},${atMs},${tokens}]`;
+    this.#unwritten += tokens === undefined ? `\n[${id},${number},${atMs}]` : `\n[${id},${number},${atMs},${tokens}]`;
+  }
+
+  write(): void {
+    const lines = this.#unwritten;
+    if (lines === '') return;
+    this.#unwritten = '';
     try {
-      const bytes = writeSync(this.#file, line);
-      if (bytes >= line.length) {
+      const bytes = writeSync(this.#file, lines);
+      if (bytes === Buffer.byteLength(lines)) {
         this.#position += bytes;
         return;
       }
@@ -68,6 +78,7 @@ class RateJournalFile implements RateJournal {
   }
 
   truncate(position: number): void {
+    this.#unwritten = '';
     if (position === this.#position) return;
     ftruncateSync(this.#file, position);
     this.#position = position;

@@ -1,6 +1,6 @@
 /**
- * The windows of the rate limits in use. What is taken of one is in the journal at once, and in the database from time to
- * time; a rollback gives it back.
+ * The windows of the rate limits in use. What is taken of one is in the journal before anybody is told of it, and in the
+ * database from time to time; a rollback gives it back.
  */
 import type { StatementSync } from 'node:sqlite';
 import { RATE_WINDOW_MS } from '../operations.ts';
@@ -37,9 +37,9 @@ export class RateWindows {
   readonly #tokens = new Map<string, TokenWindow>();
   readonly #unsavedTokens = new Map<string, TokenWindow>();
   #savedAtMs = 0;
-  // What a rollback must restore; recorded from `begun` on.
-  #inTransaction = false;
+  /** What a rollback must restore, or what is not in the journal yet where there is no transaction. */
   #taken: (RateWindow | TokenWindow)[] = [];
+  #inTransaction = false;
   /** What the transaction has written; it counts as saved when that is committed. */
   #saved: (() => void)[] = [];
   #journalAtBegin = 0;
@@ -66,12 +66,12 @@ export class RateWindows {
     return window;
   }
 
-  /** Safe from the death of the process when this returns. */
+  /** Safe from the death of the process after `writeJournal`, or `flush` in a transaction. */
   takeRequest(id: string, window: RateWindow, nowMs: number): void {
     this.#journal.append({ keyId: id, number: window.nextNumber, atMs: nowMs });
     this.#unsavedRates.set(id, window);
     window.take(nowMs);
-    if (this.#inTransaction) this.#taken.push(window);
+    this.#taken.push(window);
   }
 
   /** As `takeRequest`, for a limit on tokens. */
@@ -82,7 +82,25 @@ export class RateWindows {
     this.#journal.append({ keyId: id, number: window.nextNumber, atMs: nowMs, tokens });
     this.#unsavedTokens.set(id, window);
     window.take(nowMs, tokens);
-    if (this.#inTransaction) this.#taken.push(window);
+    this.#taken.push(window);
+  }
+
+  /** Where there is no transaction, for all that one admission took. Whether it could; if not, nothing is taken. */
+  writeJournal(): boolean {
+    if (this.#taken.length === 0) return true;
+    try {
+      this.#journal.write();
+      return true;
+    } catch {
+      this.#takeBack();
+      return false;
+    } finally {
+      this.#taken = [];
+    }
+  }
+
+  #takeBack(): void {
+    for (const window of this.#taken) window.undo();
   }
 
   /** Whether the database lacks something. */
@@ -90,8 +108,9 @@ export class RateWindows {
     return this.#unsavedRates.size > 0 || this.#unsavedTokens.size > 0;
   }
 
-  /** Writes what the database lacks where it is time, or all the same. */
+  /** Writes what the journal lacks, and what the database lacks where it is time, or all the same. */
   flush(all: boolean, nowMs: number): void {
+    this.#journal.write();
     if (!all && nowMs < this.#savedAtMs + RATES_SAVE_MS) return;
     const { addRates, deleteRates, addTokenRates, deleteTokenRates } = this.#sql;
     this.#save(this.#unsavedRates, nowMs, deleteRates, (id, { number, times }) => {
@@ -135,7 +154,7 @@ export class RateWindows {
   }
 
   rolledBack(): void {
-    for (const window of this.#taken) window.undo();
+    this.#takeBack();
     if (this.#inTransaction) this.#journal.truncate(this.#journalAtBegin);
     this.#over();
   }
