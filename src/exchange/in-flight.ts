@@ -11,11 +11,16 @@ import type { Node } from '../lib/linked-list.ts';
 export interface InFlightExchange extends HasDeadline {
   /** The charge that recovery would make if the process died now; null while nothing is owed or nothing has changed. */
   progress(): Mark | null;
+  /** Its hold has ended: there is nothing more to mark. */
+  readonly ended: boolean;
   /** The present state of the exchange, for the operator. */
   running(): RunningRequest;
   /** Ends the exchange as if its client had closed the connection, and answers the client. */
   stop(reason: 'drain' | 'operator'): void;
 }
+
+/** In one turn of the event loop. Of ten thousand streams, all at once took 0.1 s in which nobody else was served. */
+const MARKED_AT_ONCE = 500;
 
 export class InFlight {
   readonly #ledger: Pick<Ledger, 'mark'>;
@@ -118,9 +123,15 @@ export class InFlight {
       this.#timer = null;
       return;
     }
-    for (const exchange of this.#live.values()) {
-      const mark = exchange.progress();
+    this.#markFrom(this.#live.values(), 0);
+  }
+
+  #markFrom(exchanges: readonly InFlightExchange[], first: number): void {
+    const next = first + MARKED_AT_ONCE;
+    for (const exchange of exchanges.slice(first, next)) {
+      const mark = exchange.ended ? null : exchange.progress();
       if (mark) this.#ledger.mark(mark);
     }
+    if (next < exchanges.length) setImmediate(() => this.#markFrom(exchanges, next));
   }
 }

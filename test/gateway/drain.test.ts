@@ -23,6 +23,7 @@ function exchange(onStop: () => void = () => {}): Watched {
   return {
     deadlineMs: Number.POSITIVE_INFINITY,
     expire: () => {},
+    ended: false,
     progress: () => null,
     running: () => assert.fail('nobody asks'),
     stop: () => {

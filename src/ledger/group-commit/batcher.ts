@@ -32,6 +32,8 @@ export interface BatcherOptions {
 
 /** Together with `MARK_INTERVAL_MS` less than a second, which is what the death of a process may cost. */
 const MARK_DELAY_MS = 100;
+/** So many go with one batch, for the others wait for it; the next batch follows at once. */
+const MARKS_MAX = 500;
 /** The longest that an operation which has to wait for a flush waits for others to share it. */
 const GATHER_MS = 4;
 
@@ -67,6 +69,8 @@ export class Batcher {
   #flushes = 0;
   /** The newest mark of each hold. */
   readonly #marks = new Map<string, Mark>();
+  /** Whether the last batch has left some of them: their time has come. */
+  #marksLeft = false;
   #markNumber = 0;
   #gatherTimer: NodeJS.Timeout | null = null;
   #markTimer: NodeJS.Timeout | null = null;
@@ -190,11 +194,21 @@ export class Batcher {
     this.#queue = this.#queue.slice(sent.length);
     this.#forecast.onSend(sent.length);
     this.#urgent = this.#queue.length > 0;
-    const marks = [...this.#marks.values()];
-    this.#marks.clear();
+    const marks = this.#takeMarks();
     const batch = sent.map((waiting) => waiting.operation);
     if (marks.length > 0) batch.push({ op: 'mark', number: ++this.#markNumber, marks });
     this.#lastBatch = this.#apply(batch, sent, marks);
+  }
+
+  #takeMarks(): readonly Mark[] {
+    const marks: Mark[] = [];
+    for (const [holdId, mark] of this.#marks) {
+      if (marks.length === MARKS_MAX) break;
+      marks.push(mark);
+      this.#marks.delete(holdId);
+    }
+    this.#marksLeft = this.#marks.size > 0;
+    return marks;
   }
 
   async #apply(batch: readonly Operation[], sent: readonly Waiting[], marks: readonly Mark[]): Promise<void> {
@@ -209,8 +223,8 @@ export class Batcher {
       this.#keepMarks(marks);
     }
     this.#become('idle');
-    // A mark whose time came while the batch was in flight.
-    if (this.#marks.size > 0 && this.#markTimer === null) this.#urgent = true;
+    // A mark whose time came while the batch was in flight, or before it.
+    if (this.#marks.size > 0 && (this.#markTimer === null || this.#marksLeft)) this.#urgent = true;
     else if (this.#queue.length === 0) return;
     this.#schedule(this.#coalescer.allArrived);
   }
@@ -275,8 +289,9 @@ export class Batcher {
     waiting.reject(failure);
   }
 
-  /** Marks of a failed batch go with a later one, unless a newer one is there. */
+  /** Marks of a failed batch go with a later one, unless a newer one is there; the others wait for that one as well. */
   #keepMarks(marks: readonly Mark[]): void {
+    this.#marksLeft = false;
     if (this.#state === 'closing') return;
     for (const mark of marks) if (!this.#marks.has(mark.holdId)) this.#marks.set(mark.holdId, mark);
     this.#startMarkTimer();

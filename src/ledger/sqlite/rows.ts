@@ -37,9 +37,12 @@ function readMark(charge: bigint | null, detail: string | null): HoldMark | null
 
 /** With amounts as text. */
 export function markText({ number, tokens, call, durationMs }: HoldMark): string {
-  return JSON.stringify({ number, tokens, call, durationMs }, (_, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
+  const told = call && {
+    ...call,
+    costNanos: String(call.costNanos),
+    providerCostNanos: String(call.providerCostNanos),
+  };
+  return JSON.stringify({ number, tokens, call: told, durationMs });
 }
 
 export function readPromotions(sql: ColdStatements, payerId: string): readonly Promotion[] | null {

@@ -269,6 +269,53 @@ describe('batcher', () => {
     store.answer();
   });
 
+  test('[F2] marks of very many holds go in several batches, one after the other, and others in between', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const store = new HeldStore();
+    const batcher = new Batcher(store, { markDelayMs: 50 });
+    const names = Array.from({ length: 1_200 }, (_, index) => `h${index}`);
+    for (const name of names) batcher.mark(markOf(name, 1n));
+    t.mock.timers.tick(50);
+    await turns();
+    assert.deepEqual(store.names(), [['mark']]);
+    // A later mark has its own time; those that are left do not wait for it.
+    batcher.mark(markOf('late', 1n));
+    const asked = batcher.run<'ping'>({ op: 'ping' });
+    for (let answered = 0; answered < 3; answered++) {
+      store.answer();
+      await turns();
+    }
+    await asked;
+    assert.deepEqual(store.names(), [['mark'], ['ping', 'mark'], ['mark']]);
+    const marked = store.batches.flatMap((batch) => batch.flatMap((each) => (each.op === 'mark' ? each.marks : [])));
+    assert.deepEqual(
+      marked.map(({ holdId }) => holdId),
+      [...names, 'late'],
+    );
+    await batcher.close();
+  });
+
+  test('marks of very many holds wait, where the store fails, as those of one do', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const store = new HeldStore();
+    const batcher = new Batcher(store, { markDelayMs: 50 });
+    for (let index = 0; index < 1_200; index++) batcher.mark(markOf(`h${index}`, 1n));
+    t.mock.timers.tick(50);
+    await turns();
+    store.answer(new Error('down'));
+    await turns();
+    assert.equal(store.batches.length, 1);
+    t.mock.timers.tick(50);
+    await turns();
+    assert.equal(store.batches.length, 2);
+    for (let answered = 0; answered < 3; answered++) {
+      store.answer();
+      await turns();
+    }
+    assert.equal(store.batches.length, 4);
+    await batcher.close();
+  });
+
   test('[F2] what was produced more than a second ago is in the store, however unlucky its time', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
     const STEP_MS = 10;
