@@ -19,7 +19,7 @@ export interface InFlightExchange extends HasDeadline {
   stop(reason: 'drain' | 'operator'): void;
 }
 
-/** In one turn of the event loop. Of ten thousand streams, all at once took 0.1 s in which nobody else was served. */
+/** In one turn of the event loop: with ten thousand streams, nobody else would be served while all of them are marked. */
 const MARKED_AT_ONCE = 500;
 
 export class InFlight {
