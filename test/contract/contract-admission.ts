@@ -238,7 +238,7 @@ export function admissionContract(open: OpenBooks): void {
     await bench.close();
   });
 
-  test('[F5] a hold that its caller knows to be new is admitted as any other, and found when it is sent again', async () => {
+  test('[F5] a hold that its caller knows to be new is admitted like one that may not be, and found when it is sent again', async () => {
     const bench = await Bench.open(open);
     const keyId = await bench.creditKey(10n, { rpmLimit: 4 });
     const request = admitRequest(keyId, randomUUID(), 6n, { newHold: true });
