@@ -176,6 +176,30 @@ export function limitsContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[R72] the wait is exact for a key that was used before its account had the limit, beside one that was used since', async () => {
+    const bench = await Bench.open(open);
+    const { ledger, clock } = bench;
+    const org = newAccount();
+    await ledger.createAccount(org);
+    await ledger.addAccountCredit(org.id, 'first', 1_000n, null);
+    const key = async () => (await ledger.createKey(newKey({ accountId: org.id }))).id;
+    const [before, since] = [await key(), await key()];
+    assert.equal((await ask(bench, before, 1))[1].kind, 'admitted');
+    await ledger.changeAccount(org.id, { tpmLimit: 59 });
+    for (const tokens of [18, 24, 11]) {
+      assert.equal((await ask(bench, since, tokens, { keyVersion: 2 }))[1].kind, 'admitted');
+      clock.advance(1_000);
+    }
+    const [[, admitted], [, refused]] = await Promise.all([
+      ask(bench, since, 1, { keyVersion: 2 }),
+      ask(bench, before, 27, { keyVersion: 2 }),
+    ]);
+    assert.equal(admitted.kind, 'admitted');
+    // The second of the three must be old as well.
+    assert.deepEqual(refused, tokensLimited(58_000, true));
+    await bench.close();
+  });
+
   test('[R72] limits that are set, changed and removed count from then on', async () => {
     const bench = await Bench.open(open);
     const { ledger } = bench;

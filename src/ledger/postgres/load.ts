@@ -166,6 +166,10 @@ export async function load(
   const loneLimited: string[] = [];
   const requests = new Limited();
   const tokens = new Limited();
+  // What is known of one key may be older than a limit that another one knows of: all below it count.
+  const tokenRoots = new Set<string | null>();
+  for (const { rootId, tokensLimited } of routes.values()) if (tokensLimited) tokenRoots.add(rootId);
+  tokenRoots.delete(null);
   for (const [keyId, route] of routes) {
     const { rootId, accountIds } = route;
     const counts = needs.keys.get(keyId) ?? { requests: 0, tokens: 0 };
@@ -180,7 +184,8 @@ export async function load(
       if (rootId === null) loneLimited.push(keyId);
       else requests.add([keyId, ...accountIds], counts.requests);
     }
-    if (route.tokensLimited && counts.requests + counts.tokens > 0) tokens.add([keyId, ...accountIds], counts.tokens);
+    const tokensLimited = route.tokensLimited || tokenRoots.has(rootId);
+    if (tokensLimited && counts.requests + counts.tokens > 0) tokens.add([keyId, ...accountIds], counts.tokens);
   }
   const none: readonly Row[] = [];
   const ask = (wanted: boolean, { text, name }: Statement, ...values: readonly unknown[]) =>
