@@ -168,8 +168,9 @@ export async function load(
   const tokens = new Limited();
   // What is known of one key may be older than a limit that another one knows of: all below it count.
   const tokenRoots = new Set<string | null>();
-  for (const { rootId, tokensLimited } of routes.values()) if (tokensLimited) tokenRoots.add(rootId);
-  tokenRoots.delete(null);
+  for (const { rootId, tokensLimited } of routes.values()) {
+    if (tokensLimited && rootId !== null) tokenRoots.add(rootId);
+  }
   for (const [keyId, route] of routes) {
     const { rootId, accountIds } = route;
     const counts = needs.keys.get(keyId) ?? { requests: 0, tokens: 0 };
