@@ -9,7 +9,7 @@ import type { SqlEngine, Value } from '../storage/sql-engine.ts';
 import { openSqliteFile } from '../storage/sqlite.ts';
 import { SQLITE_MIGRATIONS } from './schema.ts';
 
-/** The write-ahead log of a file, as it reaches the disk. */
+/** A write-ahead log, as it reaches the disk. */
 interface LogFlusher {
   flushed(): Promise<void>;
   close(): void;
@@ -55,7 +55,7 @@ class SqliteEngine implements SqlEngine {
       migrations: SQLITE_MIGRATIONS,
     });
     try {
-      this.#log = openLog(file);
+      this.#log = openLog(`${file}-wal`);
     } catch (error) {
       this.#database.close();
       throw error;

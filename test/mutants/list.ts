@@ -4,6 +4,7 @@
  */
 import type { Edit } from '../support/edits.ts';
 import { ACCESS_MUTANTS } from './list-access.ts';
+import { CHARGE_JOURNAL_MUTANTS } from './list-charge-journal.ts';
 import { EXCHANGE_MUTANTS } from './list-exchange.ts';
 import { HOLD_MUTANTS } from './list-holds.ts';
 import { HTTP_MUTANTS } from './list-http.ts';
@@ -26,6 +27,7 @@ export interface Mutant {
 
 export const MUTANTS: readonly Mutant[] = [
   ...LEDGER_MUTANTS,
+  ...CHARGE_JOURNAL_MUTANTS,
   ...POSTGRES_MUTANTS,
   ...EXCHANGE_MUTANTS,
   ...WIRE_MUTANTS,

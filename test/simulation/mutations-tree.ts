@@ -343,7 +343,7 @@ export const TREE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the file counts holds at accounts that it does not have',
-    edits: [['sqlite/tree-cache.ts', '        node.persistedReservedTokens,\n', '        node.reservedTokens,\n']],
+    edits: [['sqlite/tree-cache.ts', '    node.persistedReservedTokens,\n', '    node.reservedTokens,\n']],
   },
   {
     name: 'a rollback forgets at accounts what only memory holds',

@@ -130,11 +130,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'the file counts holds that it does not have',
     edits: [
-      [
-        'sqlite/key-cache.ts',
-        'state.used,\n        state.persistedReserved,\n',
-        'state.used,\n        state.reserved,\n',
-      ],
+      ['sqlite/key-cache.ts', 'state.used,\n    state.persistedReserved,\n', 'state.used,\n    state.reserved,\n'],
     ],
   },
   { name: 'a budget period is not rolled over', edits: [['rules/key-totals.ts', 'totals.periodUsed = 0n;', '']] },
@@ -265,7 +261,25 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what a failed commit had changed stays in memory',
-    edits: [['sqlite/engine.ts', 'keys.rolledBack();\n      rollBack(database);', 'rollBack(database);']],
+    edits: [
+      [
+        'sqlite/engine.ts',
+        'keys.rolledBack();\n      tail.rolledBack();\n      rollBack(database);',
+        'rollBack(database);',
+      ],
+    ],
+  },
+  {
+    name: 'after a failed commit the charges of the journal are lost',
+    edits: [['sqlite/engine.ts', '      tail.restore();\n', '']],
+  },
+  {
+    name: 'charges of the journal are lost with the process',
+    edits: [['sqlite/engine.ts', '    recoverCharges(sql, charges);\n', '']],
+  },
+  {
+    name: 'charges of the journal count again after a restart',
+    edits: [['sqlite/charge-tail.ts', 'if (this.#charges === 0 && !this.#spoilt) return;', 'return;']],
   },
   {
     name: 'sums are not written when a hold ends',
@@ -293,11 +307,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a settlement or an admission does not see the charges of its own batch',
-    edits: [['sqlite/statements.ts', 'entry: charges.select(', 'entry: prepare(']],
+    edits: [['sqlite/charges.ts', 'if (waiting !== undefined) return', 'if (holdId === null) return']],
   },
   {
     name: 'a new period is counted without the charges of its own batch',
-    edits: [['sqlite/handlers.ts', 'keys.sql.charges.write();\n  return performCold', 'return performCold']],
+    edits: [['sqlite/handlers.ts', 'keys.flush();\n  return performCold', 'return performCold']],
   },
   {
     name: 'a void of an unknown hold leaves no trace for its admission',

@@ -6,6 +6,13 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../src/core/clock.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
+import {
+  type ChargeJournal,
+  createChargeJournal,
+  type JournalBatch,
+  type JournalState,
+  openChargeJournal,
+} from '../../src/ledger/sqlite/charge-journal.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine, openEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
 import { openRateJournal, type RateJournal, type RateSlot } from '../../src/ledger/sqlite/rate-journal.ts';
@@ -59,6 +66,7 @@ class MemoryWorld implements World {
   readonly #clock: Clock;
   readonly #createEngine: typeof createEngine;
   readonly #journal = new MemoryJournal();
+  readonly #charges = new MemoryChargeJournal();
   #engine: SqliteEngine;
 
   constructor(database: DatabaseSync, clock: Clock, create: typeof createEngine) {
@@ -69,7 +77,12 @@ class MemoryWorld implements World {
   }
 
   #open(): SqliteEngine {
-    return this.#createEngine({ database: this.#database, clock: this.#clock, journal: this.#journal });
+    return this.#createEngine({
+      database: this.#database,
+      clock: this.#clock,
+      journal: this.#journal,
+      charges: this.#charges,
+    });
   }
 
   async apply(batch: readonly Operation[], fault: Fault): Promise<Applied> {
@@ -108,7 +121,7 @@ class MemoryWorld implements World {
 
   /** What the process knew is gone, what was committed is there. */
   async restart(): Promise<Survivors> {
-    const survivors = survivorsIn(this.#database, this.#journal);
+    const survivors = survivorsIn(this.#database, this.#journal, this.#charges);
     this.#engine = this.#open();
     return survivors;
   }
@@ -142,6 +155,28 @@ class MemoryJournal implements RateJournal {
 
   read(): readonly RateSlot[] {
     return [...this.#slots];
+  }
+
+  close(): void {}
+}
+
+class MemoryChargeJournal implements ChargeJournal {
+  readonly #records: { readonly state: JournalState; readonly batch: JournalBatch }[] = [];
+  #position = 0;
+
+  write(state: JournalState, batch: JournalBatch): void {
+    this.#records[this.#position++] = { state, batch };
+  }
+
+  startOver(): void {
+    this.#position = 0;
+  }
+
+  read({ generation, owners }: JournalState): readonly JournalBatch[] {
+    const counts = ({ state }: { readonly state: JournalState }) =>
+      state.generation === generation && JSON.stringify(state.owners.toSorted()) === JSON.stringify(owners.toSorted());
+    const end = this.#records.findIndex((record) => !counts(record));
+    return this.#records.slice(0, end === -1 ? undefined : end).map(({ batch }) => batch);
   }
 
   close(): void {}
@@ -222,7 +257,7 @@ class FileWorld implements World {
     const database = openDatabase(this.#file());
     const journal = openRateJournal(this.#file());
     try {
-      return survivorsIn(database, journal);
+      return survivorsIn(database, journal, openChargeJournal(this.#file()));
     } finally {
       database.close();
       journal.close();
@@ -238,10 +273,11 @@ class FileWorld implements World {
   #leave(): void {
     const from = this.#file();
     this.#generation++;
-    for (const part of ['', '-wal', '-rates']) copyFileSync(`${from}${part}`, `${this.#file()}${part}`);
+    for (const part of ['', '-wal', '-rates', '-charges']) copyFileSync(`${from}${part}`, `${this.#file()}${part}`);
   }
 
   #open(): [DatabaseSync, SqliteEngine] {
+    createChargeJournal(this.#file());
     const database = interceptable(openDatabase(this.#file()));
     // A power failure is not simulated; without the waits for the disk everything else is the same.
     database.exec('PRAGMA synchronous = OFF');
@@ -257,32 +293,54 @@ class FileWorld implements World {
   }
 }
 
-/** As the serving thread does it: what memory can decide is decided there at once, what stands between goes in batches. */
+/**
+ * As the serving thread does it: what memory can decide is decided there at once, what stands between goes in batches, by the
+ * journal of charges where that takes them. It takes all of a batch or nothing, so that every other time settlements go by
+ * twos, and not with what is around them.
+ */
 function decide(engine: SqliteEngine, batch: readonly Operation[]): readonly Result[] {
   const results: Result[] = [];
   const waiting: Operation[] = [];
+  const apply = (): readonly Result[] => {
+    const together = waiting.splice(0);
+    return together.length === 0 ? [] : (engine.journal(together) ?? engine.apply(together));
+  };
   for (const operation of batch) {
-    if (operation.op === 'admit') results.push(...engine.apply(waiting.splice(0)));
+    const like = (operation.op === 'settle') === (waiting[0]?.op === 'settle') && waiting[1]?.op !== 'settle';
+    const together = like || batch.length % 2 === 1;
+    if (operation.op === 'admit' || !together) results.push(...apply());
     const outcome = engine.now(operation);
     if (outcome === null) waiting.push(operation);
     else results.push(outcome);
   }
-  return [...results, ...engine.apply(waiting)];
+  return [...results, ...apply()];
 }
 
 /** The files alone, without anything that the process knew. */
-function survivorsIn(database: DatabaseSync, journal: RateJournal): Survivors {
+function survivorsIn(database: DatabaseSync, journal: RateJournal, charges: ChargeJournal): Survivors {
   const known = database.prepare(`SELECT key_id || ' ' || id AS name FROM holds
     UNION ALL SELECT key_id || ' ' || id FROM entries WHERE kind = 'charge'
     UNION ALL SELECT key_id || ' ' || hold_id FROM voided`);
-  const slots = [...savedSlots(database), ...journal.read()];
+  const saved = savedSlots(database);
+  // Numbers begin anew where a batch prunes all that a key had. One that was torn has told nobody of its slots, and what the
+  // file still has is then newer by its number.
+  const isNewer = (slot: RateSlot): boolean =>
+    !saved.some((other) => isOfSameLimit(slot, other) && other.number >= slot.number);
+  const slots = [...saved, ...journal.read().filter(isNewer)];
   const places = byKey(slots.filter(({ tokens }) => tokens === undefined));
   const tokens = byKey(slots.filter((slot) => slot.tokens !== undefined));
   return {
-    holds: new Set(known.all().map(({ name }) => String(name))),
+    holds: new Set([...known.all().map(({ name }) => String(name)), ...journalledHolds(database, charges)]),
     places: new Map([...places].map(([keyId, taken]) => [keyId, taken.map(({ atMs }) => atMs)])),
     tokens: new Map([...tokens].map(([keyId, taken]) => [keyId, taken.map((slot) => ({ tokens: 0, ...slot }))])),
   };
+}
+
+function journalledHolds(database: DatabaseSync, charges: ChargeJournal): readonly string[] {
+  const { generation } = database.prepare('SELECT generation FROM charge_journal').get() ?? {};
+  const owners = database.prepare('SELECT id FROM owners').all();
+  const batches = charges.read({ generation: Number(generation), owners: owners.map(({ id }) => String(id)) });
+  return batches.flatMap(({ entries }) => entries.map(([keyId, , holdId]) => `${keyId} ${holdId}`));
 }
 
 function savedSlots(database: DatabaseSync): readonly RateSlot[] {
@@ -294,6 +352,10 @@ function savedSlots(database: DatabaseSync): readonly RateSlot[] {
       return tokens === null ? slot : { ...slot, tokens: (JSON.parse(String(tokens)) as number[])[index] ?? 0 };
     }),
   );
+}
+
+function isOfSameLimit(one: RateSlot, other: RateSlot): boolean {
+  return one.keyId === other.keyId && (one.tokens === undefined) === (other.tokens === undefined);
 }
 
 /** The first of each number counts: what is saved may be in the journal as well. */

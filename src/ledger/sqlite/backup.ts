@@ -1,17 +1,21 @@
 /**
  * A copy of the database while it is in use: SQLite's own backup, from one snapshot. Every commit leaves the ledger
- * consistent, so that a snapshot between two of them is too, whatever the gateway that writes has in its memory.
+ * consistent, so that a snapshot between two of them is too, whatever the gateway that writes has in its memory. Charges that
+ * only the journal has, for a second at most, or since the gateway was killed, are added to the copy.
  */
 import { closeSync, copyFileSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { text } from '../../storage/columns.ts';
 import { StoreError } from '../../storage/errors.ts';
+import { inTransaction } from '../../storage/sqlite.ts';
 import { audit } from '../books/audit.ts';
 import { SQLITE } from '../books/dialect.ts';
 import { NO_SCHEMA, newestSchema, readMigrations, requireUsable, type StoredSchema } from '../migrations.ts';
 import type { AuditReport } from '../port.ts';
+import { openChargeJournal } from './charge-journal.ts';
+import { recoverCharges } from './charge-tail.ts';
 import { openDatabase, readStoredSchema } from './database.ts';
-import { coldStatements, performCold } from './statements.ts';
+import { coldStatements, performCold, prepareStatements } from './statements.ts';
 
 /** What a copy says of itself, in a table of its own that a restore removes. */
 type CopyFacts = Readonly<Record<string, string>>;
@@ -30,6 +34,10 @@ const PART_BYTES = 1024 * 1024;
 export async function copyDatabase(source: string, target: string, facts: CopyFacts): Promise<void> {
   await copySnapshot(source, target);
   withDatabase(target, (copy) => {
+    // Where the gateway has moved on since the snapshot, its journal has nothing of it any more.
+    if (hasTable(copy, 'charge_journal')) {
+      inTransaction(copy, () => recoverCharges(prepareStatements(copy), openChargeJournal(source)));
+    }
     copy.exec('CREATE TABLE backup (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT');
     const add = copy.prepare('INSERT INTO backup (name, value) VALUES (?, ?)');
     for (const [name, value] of Object.entries(facts)) add.run(name, value);

@@ -1,27 +1,21 @@
 /**
- * Rows of one table that are inserted several at a time at the end of their batch. The table is read through `select`, which
- * writes the rows that wait first.
+ * Rows of one table that are inserted several at a time at the end of their transaction. Until then the table lacks them.
  *
  * Saves 1.4 of 2.9 µs a row (9eb1d8a); without it: one INSERT per row.
  */
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 const ROWS_AT_ONCE = 8;
 
-/** A query that sees the rows which wait to be written. */
-interface Select {
-  get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined;
-}
-
 export class BatchInsert {
-  readonly #database: DatabaseSync;
   readonly #one: StatementSync;
   readonly #many: StatementSync;
   #rows: (readonly SQLInputValue[])[] = [];
+  /** So many of them are in the journal. */
+  #journalled = 0;
 
   /** `into` is what follows INSERT. */
   constructor(database: DatabaseSync, into: string, columns: readonly string[]) {
-    this.#database = database;
     const row = `(${columns.map(() => '?').join(', ')})`;
     const insert = `INSERT ${into} (${columns.join(', ')}) VALUES `;
     this.#one = database.prepare(insert + row);
@@ -33,20 +27,22 @@ export class BatchInsert {
     this.#rows.push(row);
   }
 
-  select(sql: string): Select {
-    const statement = this.#database.prepare(sql);
-    return {
-      get: (...values) => {
-        this.write();
-        return statement.get(...values);
-      },
-    };
+  /** The rows that the journal does not have; they are still to be written. */
+  forJournal(): readonly (readonly SQLInputValue[])[] {
+    const rows = this.#rows.slice(this.#journalled);
+    this.#journalled = this.#rows.length;
+    return rows;
+  }
+
+  /** Of those that wait to be written. */
+  find(is: (row: readonly SQLInputValue[]) => boolean): readonly SQLInputValue[] | undefined {
+    return this.#rows.find(is);
   }
 
   write(): void {
     const rows = this.#rows;
     if (rows.length === 0) return;
-    this.#rows = [];
+    this.drop();
     let at = 0;
     for (; at + ROWS_AT_ONCE <= rows.length; at += ROWS_AT_ONCE) {
       this.#many.run(...valuesOf(rows, at, at + ROWS_AT_ONCE));
@@ -57,6 +53,7 @@ export class BatchInsert {
   /** After a rollback. */
   drop(): void {
     this.#rows = [];
+    this.#journalled = 0;
   }
 }
 

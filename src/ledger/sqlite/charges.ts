@@ -4,7 +4,10 @@ import { addEntry } from '../books/entries.ts';
 import { type Hold, saturate } from '../engine/key-state.ts';
 import type { Charge, Claim, HoldEnd } from '../engine/working-set.ts';
 import { claimFrom, endFrom } from '../rules/row-mapping.ts';
-import { performCold, type Statements } from './statements.ts';
+import { CHARGE_COLUMNS, performCold, type Statements } from './statements.ts';
+
+const KEY_ID = CHARGE_COLUMNS.indexOf('key_id');
+const HOLD_ID = CHARGE_COLUMNS.indexOf('id');
 
 export function addCharge(sql: Statements, rootId: string | null, charge: Charge): void {
   const { state, hold, amount, call, usage } = charge;
@@ -58,6 +61,8 @@ export function addCharge(sql: Statements, rootId: string | null, charge: Charge
 
 export function endOf(sql: Statements, keyId: string, holdId: string): HoldEnd | null {
   if (sql.voided.get(keyId, holdId) !== undefined) return { kind: 'voided' };
+  const waiting = sql.charges.find((row) => row[KEY_ID] === keyId && row[HOLD_ID] === holdId);
+  if (waiting !== undefined) return endFrom(Object.fromEntries(CHARGE_COLUMNS.map((name, at) => [name, waiting[at]])));
   const row = sql.entry.get(keyId, 'charge', holdId);
   return row === undefined ? null : endFrom(row);
 }

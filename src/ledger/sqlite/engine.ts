@@ -4,10 +4,13 @@ import { type Clock, systemClock } from '../../core/clock.ts';
 import type { RolledUp } from '../../core/usage-report.ts';
 import { addToRollups, type RollupStep } from '../../reports/sqlite/rollup.ts';
 import { defineTimeFunctions } from '../../reports/sqlite/time-counts.ts';
+import { Refusal } from '../../storage/errors.ts';
 import { inTransaction, rollBack } from '../../storage/sqlite.ts';
 import { admit, takeBackHold } from '../engine/admit.ts';
 import type { Operation, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
+import { type ChargeJournal, openChargeJournal } from './charge-journal.ts';
+import { ChargeTail, isOfMemory, recoverCharges } from './charge-tail.ts';
 import { isMachineFailure, openDatabase, servingError } from './database.ts';
 import { perform } from './handlers.ts';
 import { KeyCache } from './key-cache.ts';
@@ -20,6 +23,13 @@ export interface SqliteEngine {
   apply(batch: readonly Operation[]): readonly Result[];
   /** The outcome of an operation that memory alone can decide; null for every other one. It is lost with the process. */
   now(operation: Operation): Outcome | null;
+  /**
+   * Outcomes of settlements that the journal of charges takes, and the database with the next of the others; null where it
+   * does not take them. Only while the disk has everything that was committed.
+   */
+  journal(batch: readonly Operation[]): readonly Result[] | null;
+  /** How many charges the journal has and the database does not. */
+  readonly journalled: number;
   /** Writes what only memory has: totals and rates, or everything. Whether something was written. */
   write(everything: boolean): boolean;
   /** Adds to the rollups what another thread has read for it. */
@@ -31,6 +41,7 @@ interface SqliteEngineOptions {
   readonly database: DatabaseSync;
   readonly clock: Clock;
   readonly journal: RateJournal;
+  readonly charges: ChargeJournal;
 }
 
 interface SyncStoreOptions {
@@ -58,7 +69,7 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
   let journal: RateJournal | null = null;
   try {
     journal = openRateJournal(file);
-    return createEngine({ database, clock, journal });
+    return createEngine({ database, clock, journal, charges: openChargeJournal(file) });
   } catch (error) {
     const failure = servingError(error, database);
     journal?.close();
@@ -68,7 +79,7 @@ export function openEngine(database: DatabaseSync, file: string, clock: Clock): 
 }
 
 /** Takes the database over: it is locked, so every process that owned holds in it before is dead. */
-export function createEngine({ database, clock, journal }: SqliteEngineOptions): SqliteEngine {
+export function createEngine({ database, clock, journal, charges }: SqliteEngineOptions): SqliteEngine {
   defineTimeFunctions(database);
   defineSearch(database);
   const keys = new KeyCache(database, journal);
@@ -78,7 +89,8 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     keys.steadyMs = Math.max(keys.steadyMs, steady.nowMs());
   };
   readTime();
-  takeOver(database, keys, journal);
+  takeOver(database, keys, journal, charges);
+  const tail = new ChargeTail(keys.sql, charges);
   let trustedUntilMs = Number.NEGATIVE_INFINITY;
 
   function transact<T>(work: () => T): T {
@@ -86,24 +98,27 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     try {
       keys.sql.begin.run();
       keys.rates.begun();
+      tail.restore();
       const value = work();
+      keys.flush();
+      tail.taken();
       keys.sql.commit.run();
       keys.committed();
+      tail.committed();
       trustedUntilMs = keys.steadyMs + TRUST_MS;
       keys.trim();
       return value;
     } catch (error) {
       trustedUntilMs = Number.NEGATIVE_INFINITY;
       keys.rolledBack();
+      tail.rolledBack();
       rollBack(database);
       throw error;
     }
   }
 
   function together(batch: readonly Operation[]): readonly Result[] {
-    const results = batch.map((operation) => perform(keys, operation));
-    keys.flush();
-    return results;
+    return batch.map((operation) => perform(keys, operation));
   }
 
   /** So that one bad operation does not spoil the others of its batch. */
@@ -146,7 +161,7 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       const { claim, hold } = operation.request;
       if (claim !== null || hold?.run !== undefined) return null;
       readTime();
-      if (keys.steadyMs > trustedUntilMs) return null;
+      if (keys.steadyMs > trustedUntilMs || tail.lost) return null;
       let outcome: Outcome;
       try {
         outcome = admit(keys, operation.owner, operation.request, true);
@@ -158,8 +173,31 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
       if (hold !== null) takeBackHold(keys, operation.request.keyId, hold.id);
       return null;
     },
+    journal(batch) {
+      if (!tail.hasRoom(batch.length) || !batch.every((operation) => isOfMemory(keys, operation))) return null;
+      readTime();
+      keys.rates.begun();
+      try {
+        const results = batch.map((operation) => {
+          // The same hold a second time.
+          if (!isOfMemory(keys, operation)) throw new Refusal('the hold has ended');
+          return perform(keys, operation);
+        });
+        keys.rates.write();
+        tail.add(keys.forJournal(), [...keys.owners]);
+        keys.committed();
+        return results;
+      } catch {
+        keys.rolledBack();
+        tail.rolledBack();
+        return null;
+      }
+    },
+    get journalled() {
+      return tail.length;
+    },
     write(everything) {
-      if (!everything && !keys.unwritten) return false;
+      if (!everything && !keys.unwritten && !tail.lost) return false;
       try {
         transact(() => {
           if (!everything) return keys.flush(true);
@@ -180,19 +218,21 @@ export function createEngine({ database, clock, journal }: SqliteEngineOptions):
     },
     close() {
       try {
-        if (keys.unwritten) transact(() => keys.flush(true));
+        if (keys.unwritten || tail.lost) transact(() => keys.flush(true));
       } catch {
-        // The next process finds the rates in the journal.
+        // The next process finds rates and charges in their journals.
       }
       database.close();
       journal.close();
+      charges.close();
     },
   };
 }
 
-function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal): void {
+function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal, charges: ChargeJournal): void {
   const { sql, nowMs } = keys;
   inTransaction(database, () => {
+    recoverCharges(sql, charges);
     database.exec('DELETE FROM owners');
     saveJournal(sql, journal.read());
     // A clock that was ahead before the restart may not close a limit for longer than one window.
@@ -206,4 +246,5 @@ function takeOver(database: DatabaseSync, keys: KeyCache, journal: RateJournal):
     database.prepare('UPDATE holds SET held_at_ms = ?1 WHERE held_at_ms > ?1').run(nowMs);
   });
   journal.truncate(0);
+  charges.startOver();
 }

@@ -67,9 +67,9 @@ function isHandled(operation: Operation): operation is OperationOf<HandledName> 
   return Object.hasOwn(HANDLERS, operation.op);
 }
 
-/** Charges that only memory has are in the file first: the books are read there. */
+/** Charges and totals that only memory has are in the file first: the books are read there. */
 function changeBooks(keys: KeyCache, operation: BooksOperation): Outcome {
-  keys.sql.charges.write();
+  keys.flush();
   return performCold(keys.sql.cold, workOf(new SqliteBooks(keys), operation));
 }
 

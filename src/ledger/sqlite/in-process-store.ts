@@ -11,6 +11,7 @@ import type { Operation, OperationName, Outcome, Result } from '../operations.ts
 import { eventBytes, responseBytes } from '../rules/stored-responses.ts';
 import type { Store } from '../store.ts';
 import { BackgroundWorker, DiskError, type StartBackgroundThread } from './background-client.ts';
+import { chargeJournalFile, createChargeJournal } from './charge-journal.ts';
 import { openDatabase } from './database.ts';
 import { openEngine, type SqliteEngine } from './engine.ts';
 import { OpenedFiles } from './opened-files.ts';
@@ -22,8 +23,8 @@ export interface InProcessStoreOptions {
   /** The disk has failed, or the files are gone: from now on every batch fails. */
   readonly onBroken?: (why: Error) => void;
   readonly clock?: Clock;
-  /** How the log reaches the disk. */
-  readonly log?: (databaseFile: string) => LogFile;
+  /** How a file reaches the disk: the database's log, and the journal of charges. */
+  readonly log?: (file: string) => LogFile;
   /** The log goes back into the database after about so many of its pages. */
   readonly checkpointPages?: number;
   /** Where the background work is done; in a thread of its own by default. */
@@ -34,6 +35,8 @@ export interface InProcessStoreOptions {
 const FLUSH_WITHIN_MS = 1_000;
 const CHECKPOINT_PAGES = 4_000;
 const PAGES_OF_OPERATION = 3;
+/** Rows that are written together share their pages. */
+const PAGES_OF_JOURNALLED = 1 / 4;
 const PAGE_BYTES = 4_096;
 /** With these the store says that it can serve, so they look at the files first. */
 const SIGNS_OF_LIFE: ReadonlySet<OperationName> = new Set<OperationName>(['registerOwner', 'heartbeat', 'ping']);
@@ -47,12 +50,20 @@ export function openInProcessStore(options: InProcessStoreOptions): Store {
     // the log starts over does SQLite itself wait for the disk (with OFF it would not): if the new beginning of the log
     // reached the disk after what follows it, a loss of power would bring old commits back.
     database.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
-    const log = (options.log ?? openLogFile)(options.file);
-    return new InProcessStore(database, engine, clock, log, options);
+    createChargeJournal(options.file);
+    const open = options.log ?? openLogFile;
+    const logs = { commits: open(`${options.file}-wal`), charges: open(chargeJournalFile(options.file)) };
+    return new InProcessStore(database, engine, clock, logs, options);
   } catch (error) {
     engine.close();
     throw asStoreError(error);
   }
+}
+
+/** What has to reach the disk before anybody is told of it. */
+interface Logs {
+  readonly commits: LogFile;
+  readonly charges: LogFile;
 }
 
 class InProcessStore implements Store {
@@ -64,13 +75,17 @@ class InProcessStore implements Store {
   readonly #database: DatabaseSync;
   readonly #engine: SqliteEngine;
   readonly #clock: Clock;
-  readonly #log: LogFile;
+  readonly #logs: Logs;
   readonly #files: OpenedFiles;
   readonly #background: BackgroundWorker;
   readonly #onBroken: (why: Error) => void;
   readonly #checkpointPages: number;
   #broken: StoreBrokenError | null = null;
-  #unflushed = false;
+  /** How many transactions were committed, and how many of them the disk has. */
+  #commits = 0;
+  #flushedCommits = 0;
+  /** Since the last commit. */
+  #journalled = false;
   /** How often something was charged or a key moved, and how often when the rollups had it all. */
   #changes = 0;
   #rolledUp = -1;
@@ -84,14 +99,14 @@ class InProcessStore implements Store {
     database: DatabaseSync,
     engine: SqliteEngine,
     clock: Clock,
-    log: LogFile,
+    logs: Logs,
     { file, onBroken, checkpointPages, startBackground }: InProcessStoreOptions,
   ) {
     this.#database = database;
     this.#engine = engine;
     this.#clock = clock;
-    this.#log = log;
-    this.#files = new OpenedFiles([file, `${file}-wal`]);
+    this.#logs = logs;
+    this.#files = new OpenedFiles([file, `${file}-wal`, chargeJournalFile(file)]);
     this.#checkpointPages = checkpointPages ?? CHECKPOINT_PAGES;
     this.#background = new BackgroundWorker(file, startBackground);
     this.#onBroken = onBroken ?? (() => {});
@@ -101,8 +116,15 @@ class InProcessStore implements Store {
     while (this.#pause !== null) await this.#pause;
     if (batch.some(({ op }) => SIGNS_OF_LIFE.has(op))) this.#checkFiles();
     if (this.#broken !== null) throw this.#broken;
+    const journalled = this.#isOnDisk() ? this.#engine.journal(batch) : null;
+    if (journalled !== null) {
+      this.#changes += batch.length;
+      this.#journalled = true;
+      this.#flushSoon();
+      return journalled;
+    }
+    let pages = this.#engine.journalled * PAGES_OF_JOURNALLED;
     const results = this.#tryEngine(() => this.#engine.apply(batch));
-    let pages = 0;
     for (const [index, operation] of batch.entries()) {
       pages += pagesOf(operation);
       if (changesRollups(operation, results[index] ?? null)) this.#changes++;
@@ -135,8 +157,14 @@ class InProcessStore implements Store {
     this.#break(new StoreBrokenError(`${change} while the gateway was using it: ${advice}`));
   }
 
+  /** Whether it has everything that was committed. */
+  #isOnDisk(): boolean {
+    return this.#commits === this.#flushedCommits;
+  }
+
   #committed(pages: number): void {
-    this.#unflushed = true;
+    this.#commits++;
+    this.#journalled = false;
     this.#flushSoon();
     this.#pages += pages;
     if (this.#pages > this.#checkpointPages) this.#checkpoint ??= this.#writeBack();
@@ -149,16 +177,20 @@ class InProcessStore implements Store {
   async #write(everything: boolean): Promise<void> {
     while (this.#pause !== null) await this.#pause;
     if (this.#broken !== null) throw this.#broken;
-    if (this.#tryEngine(() => this.#engine.write(everything))) this.#committed(PAGES_OF_OPERATION);
+    const pages = PAGES_OF_OPERATION + this.#engine.journalled * PAGES_OF_JOURNALLED;
+    if (this.#tryEngine(() => this.#engine.write(everything))) this.#committed(pages);
   }
 
   async flushed(): Promise<void> {
-    this.#unflushed = false;
+    const commits = this.#commits;
     try {
-      await this.#log.flushed();
+      // What the journal had before a commit is in that commit too.
+      if (this.#journalled) await this.#logs.charges.flushed();
+      else await this.#logs.commits.flushed();
     } catch (error) {
       throw this.#breakByDisk(error);
     }
+    this.#flushedCommits = Math.max(this.#flushedCommits, commits);
     // The system reports a failed write once: a flush after that one proves nothing.
     if (this.#broken !== null) throw this.#broken;
   }
@@ -171,7 +203,8 @@ class InProcessStore implements Store {
     // files are left to the end of the process.
     if (this.#broken !== null) return;
     await this.flushed();
-    this.#log.close();
+    this.#logs.commits.close();
+    this.#logs.charges.close();
     this.#database.exec('PRAGMA synchronous = FULL');
     this.#engine.close();
   }
@@ -181,8 +214,7 @@ class InProcessStore implements Store {
     for (const operation of batch) {
       if (isReport(operation)) {
         const time = { nowMs: this.#clock.nowMs(), steadyMs: (this.#clock.steady ?? this.#clock).nowMs() };
-        if (isOfEverything(operation)) await this.#write(true);
-        else if (this.#broken !== null) throw this.#broken;
+        await this.#write(isOfEverything(operation));
         results.push((await this.#background.do({ op: 'report', report: operation, time })) as Outcome);
       } else if (operation.op === 'rollUp') results.push(await this.#rollUp(operation.limit));
       else results.push(...(await this.apply([operation])));
@@ -195,6 +227,7 @@ class InProcessStore implements Store {
     if (this.#broken !== null) throw this.#broken;
     if (this.#changes === this.#rolledUp) return { charges: 0, more: false };
     const before = this.#changes;
+    await this.#write(false);
     const step = (await this.#background.do({ op: 'readRollup', limit })) as RollupStep;
     if (hasNothing(step)) {
       this.#rolledUp = before;
@@ -210,7 +243,7 @@ class InProcessStore implements Store {
   #flushLate(): void {
     this.#flushTimer = null;
     this.#write(false)
-      .then(() => (this.#unflushed ? this.flushed() : undefined))
+      .then(() => (this.#isOnDisk() ? undefined : this.flushed()))
       // A failure of the disk is reported by `onBroken`; what could not be written goes with the next batch.
       .catch(() => {});
   }

@@ -18,7 +18,9 @@ import type { KeptResponse, NewRun, RunEnd, StoredReply } from '../port.ts';
 import type { KeyTotals } from '../rules/key-totals.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import { totalsFrom } from '../rules/row-mapping.ts';
+import type { JournalBatch } from './charge-journal.ts';
 import { addCharge, addExpired, addPromotionCharge, claimOf, endOf } from './charges.ts';
+import { DirtyRows } from './dirty-rows.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
 import { keepResponse } from './responses.ts';
@@ -37,7 +39,7 @@ type Snapshot = Pick<Hold, 'amount' | 'tokens' | 'waiting' | 'mark'> & {
 export class KeyCache implements WorkingSet {
   readonly sql: Statements;
   readonly #states = new Map<string, CachedKey>();
-  readonly #dirty: CachedKey[] = [];
+  readonly #dirty = new DirtyRows<CachedKey>();
   readonly trees: TreeCache;
   readonly rates: RateWindows;
   /** Holds that only memory has, of keys that were dropped. */
@@ -124,9 +126,7 @@ export class KeyCache implements WorkingSet {
 
   /** The totals of the key are about to change. */
   markDirty(state: CachedKey): void {
-    if (state.dirty) return;
-    state.dirty = true;
-    this.#dirty.push(state);
+    this.#dirty.add(state);
   }
 
   markNodeDirty(node: CachedNode): void {
@@ -309,7 +309,7 @@ export class KeyCache implements WorkingSet {
 
   /** Whether memory has totals or rates that the database does not. */
   get unwritten(): boolean {
-    return this.#dirty.length > 0 || this.trees.unwritten || this.rates.unwritten;
+    return !this.#dirty.empty || this.trees.unwritten || this.rates.unwritten;
   }
 
   /** Writes charges, usage and the totals that changed, and the rates where it is time, or all of them. */
@@ -317,29 +317,20 @@ export class KeyCache implements WorkingSet {
     this.sql.charges.write();
     this.sql.usage.write();
     this.sql.unrolled.write();
-    for (const state of this.#dirty) {
-      this.sql.saveTotals.run(
-        // The root has paid for what a key of an account has used and holds.
-        state.path === null || state.key.mode !== 'credit' ? state.purchased : state.used + state.persistedReserved,
-        state.used,
-        state.persistedReserved,
-        state.persistedHolds,
-        state.periodStartMs,
-        state.periodUsed,
-        state.dayStartMs,
-        state.daySpend,
-        state.lastCost,
-        state.inputTokens,
-        state.outputTokens,
-        state.requests,
-        state.holdMs,
-        state.key.id,
-      );
-      state.dirty = false;
-    }
-    this.#dirty.length = 0;
+    for (const state of this.#dirty.forDatabase()) this.sql.saveTotals.run(...totalsRow(state));
     this.trees.flush();
     this.rates.flush(allRates, this.steadyMs);
+  }
+
+  /** What has changed since the last time; it is still to be written. */
+  forJournal(): JournalBatch {
+    return {
+      entries: this.sql.charges.forJournal(),
+      usage: this.sql.usage.forJournal(),
+      unrolled: this.sql.unrolled.forJournal(),
+      keys: this.#dirty.forJournal().map(totalsRow),
+      accounts: this.trees.forJournal(),
+    };
   }
 
   committed(): void {
@@ -383,7 +374,7 @@ export class KeyCache implements WorkingSet {
     this.#states.clear();
     this.trees.drop();
     this.rates.drop();
-    this.#dirty.length = 0;
+    this.#dirty.drop();
     this.#owners = null;
   }
 
@@ -395,4 +386,25 @@ export class KeyCache implements WorkingSet {
 
 function newestId(row: Row | undefined): string {
   return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
+}
+
+/** What `saveTotals` takes. */
+function totalsRow(state: CachedKey) {
+  return [
+    // The root has paid for what a key of an account has used and holds.
+    state.path === null || state.key.mode !== 'credit' ? state.purchased : state.used + state.persistedReserved,
+    state.used,
+    state.persistedReserved,
+    state.persistedHolds,
+    state.periodStartMs,
+    state.periodUsed,
+    state.dayStartMs,
+    state.daySpend,
+    state.lastCost,
+    state.inputTokens,
+    state.outputTokens,
+    state.requests,
+    state.holdMs,
+    state.key.id,
+  ];
 }

@@ -99,6 +99,11 @@ export class RateWindows {
     }
   }
 
+  /** In a transaction, or what stands for one. */
+  write(): void {
+    this.#journal.write();
+  }
+
   #takeBack(): void {
     for (const window of this.#taken) window.undo();
   }

@@ -37,7 +37,7 @@ export function defineSearch(database: DatabaseSync): void {
   );
 }
 
-const CHARGE_COLUMNS = [
+export const CHARGE_COLUMNS = [
   ...['key_id', 'kind', 'id', 'amount', 'held', 'at_ms', 'flag'],
   ...['model', 'provider', 'format', 'cost_nanos', 'provider_cost_nanos'],
   // Of a key of an account.
@@ -51,7 +51,6 @@ const USAGE_COLUMNS = [
 
 export function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string) => database.prepare(sql);
-  const charges = new BatchInsert(database, 'INTO entries', CHARGE_COLUMNS);
   return {
     cold: coldStatements(database),
     begin: prepare('BEGIN IMMEDIATE'),
@@ -81,12 +80,11 @@ export function prepareStatements(database: DatabaseSync) {
     extendHold: prepare('UPDATE holds SET amount = ?, tokens = ?, waiting = ? WHERE key_id = ? AND id = ?'),
     markHold: prepare('UPDATE holds SET mark_charge = ?, mark_detail = ? WHERE key_id = ? AND id = ?'),
     deleteHold: prepare('DELETE FROM holds WHERE key_id = ? AND id = ?'),
-    entry: charges.select(
-      `SELECT amount, held, held_tokens, path FROM entries WHERE key_id = ? AND kind = ? AND id = ?`,
-    ),
+    entry: prepare('SELECT amount, held, held_tokens, path FROM entries WHERE key_id = ? AND kind = ? AND id = ?'),
     addVoided: prepare('INSERT INTO voided (key_id, hold_id, held, at_ms) VALUES (?, ?, ?, ?)'),
     voided: prepare('SELECT 1 FROM voided WHERE key_id = ? AND hold_id = ?'),
-    newestEnded: charges.select(`
+    // Asked when a key is loaded: no row of such a key waits.
+    newestEnded: prepare(`
       SELECT max(id) AS id FROM (
         SELECT max(id) AS id FROM entries WHERE key_id = ?1 AND kind = 'charge'
         UNION ALL SELECT max(hold_id) FROM voided WHERE key_id = ?1)`),
@@ -95,7 +93,7 @@ export function prepareStatements(database: DatabaseSync) {
       UPDATE tree_accounts SET purchased = ?, used = ?, reserved = ?, reserved_tokens = ?, live_holds = ?,
         credit_start_ms = ?, credit_used = ?, tokens_start_ms = ?, tokens_used = ?, hold_ms = ?
       WHERE id = ?`),
-    charges,
+    charges: new BatchInsert(database, 'INTO entries', CHARGE_COLUMNS),
     usage: new BatchInsert(database, 'INTO usage', USAGE_COLUMNS),
     unrolled: new BatchInsert(database, 'INTO unrolled', ['key_id', 'hold_id']),
     claim: prepare('SELECT * FROM claims WHERE key_id = ? AND name = ?'),

@@ -4,6 +4,8 @@ import { text } from '../../storage/columns.ts';
 import type { AccountNode, Hold, KeyState, Tree } from '../engine/key-state.ts';
 import { nodeFrom } from '../rules/row-mapping.ts';
 import type { NodeTotals } from '../rules/tree.ts';
+import type { JournalRow } from './charge-journal.ts';
+import { DirtyRows } from './dirty-rows.ts';
 import type { RateWindow } from './rate-window.ts';
 import { readPromotions } from './rows.ts';
 import type { Statements } from './statements.ts';
@@ -38,7 +40,7 @@ export class TreeCache {
   readonly #sql: Statements;
   readonly #windowOf: (id: string) => RateWindow;
   readonly #trees = new Map<string, CachedTree>();
-  readonly #dirty: CachedNode[] = [];
+  readonly #dirty = new DirtyRows<CachedNode>();
 
   constructor(sql: Statements, windowOf: (id: string) => RateWindow) {
     this.#sql = sql;
@@ -75,37 +77,41 @@ export class TreeCache {
   }
 
   markDirty(node: CachedNode): void {
-    if (node.dirty) return;
-    node.dirty = true;
-    this.#dirty.push(node);
+    this.#dirty.add(node);
   }
 
   get unwritten(): boolean {
-    return this.#dirty.length > 0;
+    return !this.#dirty.empty;
+  }
+
+  /** What `saveNode` takes of the accounts that have changed since the last time. */
+  forJournal(): readonly JournalRow[] {
+    return this.#dirty.forJournal().map(nodeRow);
   }
 
   flush(): void {
-    for (const node of this.#dirty) {
-      this.#sql.saveNode.run(
-        node.purchased,
-        node.used,
-        node.persistedReserved,
-        node.persistedReservedTokens,
-        node.persistedHolds,
-        node.creditStartMs,
-        node.creditUsed,
-        node.tokensStartMs,
-        node.tokensUsed,
-        node.holdMs,
-        node.account.id,
-      );
-      node.dirty = false;
-    }
-    this.#dirty.length = 0;
+    for (const node of this.#dirty.forDatabase()) this.#sql.saveNode.run(...nodeRow(node));
   }
 
   drop(): void {
     this.#trees.clear();
-    this.#dirty.length = 0;
+    this.#dirty.drop();
   }
+}
+
+/** What `saveNode` takes. */
+function nodeRow(node: CachedNode) {
+  return [
+    node.purchased,
+    node.used,
+    node.persistedReserved,
+    node.persistedReservedTokens,
+    node.persistedHolds,
+    node.creditStartMs,
+    node.creditUsed,
+    node.tokensStartMs,
+    node.tokensUsed,
+    node.holdMs,
+    node.account.id,
+  ];
 }

@@ -1,6 +1,7 @@
 /**
- * The write-ahead log as a file that can be flushed: the commits of a database that does not wait for the disk itself
- * (`synchronous = NORMAL`) are in it, in their order, and safe from a loss of power once it was flushed after them.
+ * A log as a file that can be flushed. The commits of a database that does not wait for the disk itself
+ * (`synchronous = NORMAL`) are in its write-ahead log, in their order, and safe from a loss of power once it was flushed after
+ * them.
  */
 import { closeSync, fdatasync, openSync } from 'node:fs';
 
@@ -11,9 +12,9 @@ export interface LogFile {
   close(): void;
 }
 
-export function openLogFile(databaseFile: string): LogFile {
+export function openLogFile(path: string): LogFile {
   // Some systems flush only what may be written.
-  const file = openSync(`${databaseFile}-wal`, 'r+');
+  const file = openSync(path, 'r+');
   const flushes = new Flushes(
     () =>
       new Promise((resolve, reject) => {

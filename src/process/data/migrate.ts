@@ -47,7 +47,7 @@ export async function migrateToPostgres(settings: Settings): Promise<MigrateRepo
     if (!existsSync(source)) continue;
     mergeLog(source);
     await rename(source, `${source}.moved-to-postgres`);
-    for (const suffix of ['-wal', '-shm', '-rates']) await rm(`${source}${suffix}`, { force: true });
+    for (const suffix of ['-wal', '-shm', '-rates', '-charges']) await rm(`${source}${suffix}`, { force: true });
   }
   await syncFolder(dataDir);
   return { ...result, source: moved };

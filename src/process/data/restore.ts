@@ -123,7 +123,7 @@ function extractPart(draft: string, { name, table }: Part, target: string, { sou
 
 /** The parts of the databases that a backup brings, also of those that were copied half. The lock is ours. */
 function formerFiles(dataDir: string): Promise<readonly string[]> {
-  return filesOf(dataDir, /^(gateway|operators)\.db(-wal|-shm|-rates|-journal)?$/);
+  return filesOf(dataDir, /^(gateway|operators)\.db(-wal|-shm|-rates|-charges|-journal)?$/);
 }
 
 async function filesOf(dataDir: string, pattern: RegExp): Promise<readonly string[]> {

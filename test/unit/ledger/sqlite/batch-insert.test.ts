@@ -20,14 +20,25 @@ for (const count of [0, 1, 7, 8, 9, 17]) {
   });
 }
 
-test('whoever reads the table sees the rows that wait', () => {
+test('rows that wait can be found, and are given to the journal once', () => {
   using database = new DatabaseSync(':memory:');
   database.exec('CREATE TABLE t (a INTEGER)');
   const insert = new BatchInsert(database, 'INTO t', ['a']);
-  const largest = insert.select('SELECT max(a) AS a FROM t WHERE a < ?');
   insert.add([3]);
   insert.add([5]);
-  assert.equal(largest.get(9)?.a, 5);
+  assert.deepEqual(insert.forJournal(), [[3], [5]]);
   insert.add([7]);
-  assert.equal(largest.get(9)?.a, 7);
+  assert.deepEqual(insert.forJournal(), [[7]]);
+  assert.deepEqual(insert.forJournal(), []);
+  assert.deepEqual(
+    insert.find(([a]) => a === 5),
+    [5],
+  );
+  insert.write();
+  assert.equal(
+    insert.find(([a]) => a === 5),
+    undefined,
+  );
+  insert.add([9]);
+  assert.deepEqual(insert.forJournal(), [[9]]);
 });

@@ -159,7 +159,7 @@ describe('what memory decides', () => {
   /** What another process would find if this one were killed now. */
   async function afterKill(file: string): Promise<OwnedLedger> {
     const image = newFile();
-    for (const part of ['', '-wal', '-rates']) copyFileSync(`${file}${part}`, `${image}${part}`);
+    for (const part of ['', '-wal', '-rates', '-charges']) copyFileSync(`${file}${part}`, `${image}${part}`);
     return createLedger(openSyncStore({ file: image, clock }));
   }
 
@@ -288,7 +288,7 @@ describe('what memory decides', () => {
     const key = await ledger.createKey(newKey({ credit: 1_000n, rpmLimit: 3 }));
     assert.equal((await ledger.admit(admitRequest(key.id, 'a', 10n))).kind, 'admitted');
     database?.exec('VACUUM; PRAGMA query_only = ON');
-    await assert.rejects(ledger.settle(settleRequest(key.id, 'a', 4n)), StoreError);
+    await assert.rejects(ledger.void('a', key.id), StoreError);
     await assert.rejects(ledger.admit(admitRequest(key.id, 'b', 10n)), StoreError);
     database?.exec('PRAGMA query_only = OFF');
     const summary = await ledger.summary(key.id);

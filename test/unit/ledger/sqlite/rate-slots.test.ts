@@ -24,14 +24,17 @@ async function openLedger(file: string): Promise<OwnedLedger> {
   return ledger;
 }
 
-/** Runs the work with every append of a journal counted, or failing. */
+/** Runs the work with every append of slots counted, or failing. */
 async function watchingAppends(work: () => Promise<void>, failure: Error | null = null): Promise<number> {
   let appends = 0;
   const { writeSync } = fs;
-  const write = mock.method(fs, 'writeSync', (file: number, text: string) => {
-    appends++;
-    if (failure !== null) throw failure;
-    return writeSync(file, text);
+  const write = mock.method(fs, 'writeSync', (file: number, ...what: [string | Uint8Array, number, number, number]) => {
+    // Charges are bytes.
+    if (typeof what[0] === 'string') {
+      appends++;
+      if (failure !== null) throw failure;
+    }
+    return Reflect.apply(writeSync, fs, [file, ...what]);
   });
   syncBuiltinESMExports();
   try {
