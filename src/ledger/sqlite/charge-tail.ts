@@ -5,7 +5,8 @@
  * A charge goes into the journal only while the disk has every commit before it. So the database and the journal's records
  * of its generation are, after a crash or a loss of power, what was decided up to one moment, in its order.
  *
- * Saves FIGURE; without it: a commit of the database for every batch of charges.
+ * Saves 21 of 297 µs (W1, 40 rounds side by side), and 86 of 998 one at a time; without it: a commit of the database for
+ * every batch of charges.
  */
 import { randomInt } from 'node:crypto';
 import type { StatementSync } from 'node:sqlite';
