@@ -11,7 +11,7 @@ const ENGINE = 'ledger/sqlite/engine.ts';
 export const CHARGE_JOURNAL_MUTANTS: readonly Mutant[] = [
   {
     name: 'a charge goes into the journal while the disk may lack a commit before it',
-    edits: [[STORE, 'this.#isOnDisk() ? this.#engine.journal(batch) : null', 'this.#engine.journal(batch)']],
+    edits: [[STORE, 'this.#isOnDisk() ? this.#engine.chargeNow(batch) : null', 'this.#engine.chargeNow(batch)']],
     tests: [[JOURNAL, 'none is written while the disk may lack a commit']],
   },
   {

@@ -303,7 +303,7 @@ function decide(engine: SqliteEngine, batch: readonly Operation[]): readonly Res
   const waiting: Operation[] = [];
   const apply = (): readonly Result[] => {
     const together = waiting.splice(0);
-    return together.length === 0 ? [] : (engine.journal(together) ?? engine.apply(together));
+    return together.length === 0 ? [] : (engine.chargeNow(together) ?? engine.apply(together));
   };
   for (const operation of batch) {
     const like = (operation.op === 'settle') === (waiting[0]?.op === 'settle') && waiting[1]?.op !== 'settle';

@@ -27,7 +27,7 @@ export interface SqliteEngine {
    * Outcomes of settlements that the journal of charges takes, and the database with the next of the others; null where it
    * does not take them. Only while the disk has everything that was committed.
    */
-  journal(batch: readonly Operation[]): readonly Result[] | null;
+  chargeNow(batch: readonly Operation[]): readonly Result[] | null;
   /** How many charges the journal has and the database does not. */
   readonly journalled: number;
   /** Writes what only memory has: totals and rates, or everything. Whether something was written. */
@@ -143,6 +143,15 @@ export function createEngine({ database, clock, journal, charges }: SqliteEngine
     });
   }
 
+  function areOfMemory(batch: readonly Operation[]): boolean {
+    try {
+      return batch.every((operation) => isOfMemory(keys, operation));
+    } catch {
+      // What cannot be read is found again by the transaction, which says so.
+      return false;
+    }
+  }
+
   return {
     apply(batch) {
       try {
@@ -173,13 +182,13 @@ export function createEngine({ database, clock, journal, charges }: SqliteEngine
       if (hold !== null) takeBackHold(keys, operation.request.keyId, hold.id);
       return null;
     },
-    journal(batch) {
-      if (!tail.hasRoom(batch.length) || !batch.every((operation) => isOfMemory(keys, operation))) return null;
+    chargeNow(batch) {
+      if (!tail.hasRoom(batch.length) || !areOfMemory(batch)) return null;
       readTime();
       keys.rates.begun();
       try {
         const results = batch.map((operation) => {
-          // The same hold a second time.
+          // A hold that the batch has twice.
           if (!isOfMemory(keys, operation)) throw new Refusal('the hold has ended');
           return perform(keys, operation);
         });

@@ -116,7 +116,7 @@ class InProcessStore implements Store {
     while (this.#pause !== null) await this.#pause;
     if (batch.some(({ op }) => SIGNS_OF_LIFE.has(op))) this.#checkFiles();
     if (this.#broken !== null) throw this.#broken;
-    const journalled = this.#isOnDisk() ? this.#engine.journal(batch) : null;
+    const journalled = this.#isOnDisk() ? this.#engine.chargeNow(batch) : null;
     if (journalled !== null) {
       this.#changes += batch.length;
       this.#journalled = true;
