@@ -24,7 +24,7 @@ import { DirtyRows } from './dirty-rows.ts';
 import type { RateJournal } from './rate-journal.ts';
 import { RateWindows } from './rate-windows.ts';
 import { keepResponse } from './responses.ts';
-import { markText, readHold, readPromotions } from './rows.ts';
+import { markText, readHold, readPromotions, totalsRow } from './rows.ts';
 import { performCold, prepareStatements, type Statements } from './statements.ts';
 import { type CachedKey, type CachedNode, type CachedTree, TreeCache } from './tree-cache.ts';
 
@@ -386,25 +386,4 @@ export class KeyCache implements WorkingSet {
 
 function newestId(row: Row | undefined): string {
   return (row === undefined ? null : textOrNull(row, 'id')) ?? '';
-}
-
-/** What `saveTotals` takes. */
-function totalsRow(state: CachedKey) {
-  return [
-    // The root has paid for what a key of an account has used and holds.
-    state.path === null || state.key.mode !== 'credit' ? state.purchased : state.used + state.persistedReserved,
-    state.used,
-    state.persistedReserved,
-    state.persistedHolds,
-    state.periodStartMs,
-    state.periodUsed,
-    state.dayStartMs,
-    state.daySpend,
-    state.lastCost,
-    state.inputTokens,
-    state.outputTokens,
-    state.requests,
-    state.holdMs,
-    state.key.id,
-  ];
 }

@@ -1,4 +1,4 @@
-/** Holds and promotions as rows of the file. */
+/** Holds, promotions and the totals of keys as rows of the file. */
 import type { Mode } from '../../core/key.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { amountOrNull, type Row, textOrNull } from '../../storage/columns.ts';
@@ -7,6 +7,7 @@ import type { MarkedCall } from '../port.ts';
 import type { Promotion } from '../rules/promotions.ts';
 import { holdFrom, promotionsFrom } from '../rules/row-mapping.ts';
 import type { ColdStatements } from './statements.ts';
+import type { CachedKey } from './tree-cache.ts';
 
 export function readHold(row: Row, mode: Mode): Hold {
   const mark = readMark(amountOrNull(row, 'mark_charge'), textOrNull(row, 'mark_detail'));
@@ -49,4 +50,25 @@ export function readPromotions(sql: ColdStatements, payerId: string): readonly P
   return promotionsFrom(
     sql('SELECT id, remaining, expires_at_ms FROM promotions WHERE node_id = ? AND remaining > 0').all(payerId),
   );
+}
+
+/** What `saveTotals` takes. */
+export function totalsRow(state: CachedKey) {
+  return [
+    // The root has paid for what a key of an account has used and holds.
+    state.path === null || state.key.mode !== 'credit' ? state.purchased : state.used + state.persistedReserved,
+    state.used,
+    state.persistedReserved,
+    state.persistedHolds,
+    state.periodStartMs,
+    state.periodUsed,
+    state.dayStartMs,
+    state.daySpend,
+    state.lastCost,
+    state.inputTokens,
+    state.outputTokens,
+    state.requests,
+    state.holdMs,
+    state.key.id,
+  ];
 }
