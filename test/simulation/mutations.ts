@@ -129,9 +129,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the file counts holds that it does not have',
-    edits: [
-      ['sqlite/key-cache.ts', 'state.used,\n    state.persistedReserved,\n', 'state.used,\n    state.reserved,\n'],
-    ],
+    edits: [['sqlite/rows.ts', 'state.used,\n    state.persistedReserved,\n', 'state.used,\n    state.reserved,\n']],
   },
   { name: 'a budget period is not rolled over', edits: [['rules/key-totals.ts', 'totals.periodUsed = 0n;', '']] },
   { name: 'the spend of a day is not rolled over', edits: [['rules/key-totals.ts', 'totals.daySpend = 0n;', '']] },
