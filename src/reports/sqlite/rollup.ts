@@ -4,7 +4,7 @@
  * watermark. So each charge is added once, whatever ends the process.
  */
 import type { RolledUp, UsageSums } from '../../core/usage-report.ts';
-import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../../storage/columns.ts';
+import { integer } from '../../storage/columns.ts';
 import { dayOf, hourOf, type UsagePlace } from '../sources.ts';
 import { UsageTally } from '../tally.ts';
 import {
@@ -80,7 +80,7 @@ const WITH_RECORD = `
   WHERE u.number > ? ORDER BY u.number LIMIT ?`;
 const WITHOUT_RECORD = `
   SELECT n.number, ${ENTRY}, coalesce(e.model, '') AS model, coalesce(e.provider, '') AS provider,
-    coalesce(e.format, '') AS format, e.cost_nanos, e.provider_cost_nanos, NULL AS outcome
+    coalesce(e.format, '') AS format, e.cost_nanos, e.provider_cost_nanos, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL
   FROM unrolled n
   CROSS JOIN entries e ON e.key_id = n.key_id AND e.kind = 'charge' AND e.id = n.hold_id
   CROSS JOIN keys k ON k.id = n.key_id
@@ -97,14 +97,32 @@ export function readWatermark(sql: ColdStatements): Watermark {
   return { number: integer(row, 'number'), version: integer(row, 'version') };
 }
 
-/** The charges that no rollup counts, in their order: those with a usage record behind the watermark, or those without one. */
+/** So many charges are read at a time, and as lists: a step takes 3.8 µs of each, where it took 7 to 9 one by one as objects. */
+const PAGE = 4_096;
+
+/**
+ * The charges that no rollup counts, in their order: those with a usage record behind the watermark, or those without one. In a
+ * transaction of the caller's.
+ */
 export function* chargesBehind(
   sql: ColdStatements,
   recorded: boolean,
   after: number,
   limit = Number.MAX_SAFE_INTEGER,
 ): Generator<ChargeFact> {
-  for (const row of sql(recorded ? WITH_RECORD : WITHOUT_RECORD).iterate(after, limit)) yield factOf(row);
+  const statement = sql(recorded ? WITH_RECORD : WITHOUT_RECORD);
+  statement.setReturnArrays(true);
+  statement.setReadBigInts(true);
+  for (let from = after, left = limit; left > 0; ) {
+    const rows = statement.all(from, Math.min(left, PAGE)) as unknown as readonly ChargeRow[];
+    for (const row of rows) {
+      const fact = factOf(row);
+      from = fact.number;
+      yield fact;
+    }
+    if (rows.length < PAGE) return;
+    left -= rows.length;
+  }
 }
 
 /** What to add next: up to `limit` charges, as long as they come to no more than `rowsMax` rows. */
@@ -233,38 +251,55 @@ export class Tallies {
   }
 }
 
-function factOf(row: Row): ChargeFact {
-  const charged = amount(row, 'amount');
-  const isCredit = text(row, 'mode') === 'credit';
-  const recorded = row.outcome !== null;
-  const counted = (column: string): bigint => (recorded ? amount(row, column) : 0n);
+/** In the order of the two statements. */
+type ChargeRow = readonly [
+  number: bigint,
+  atMs: bigint,
+  keyId: string,
+  label: string | null,
+  accountId: string | null,
+  mode: string,
+  charged: bigint,
+  model: string,
+  provider: string,
+  format: string,
+  costNanos: bigint,
+  providerCostNanos: bigint,
+  outcome: string | null,
+  input: bigint,
+  cacheRead: bigint,
+  cacheWrite: bigint,
+  cacheWrite1h: bigint,
+  output: bigint,
+  reasoning: bigint,
+  firstByteMs: bigint | null,
+  durationMs: bigint | null,
+];
+
+function factOf(row: ChargeRow): ChargeFact {
+  const [number, atMs, keyId, label, accountId, mode, charged, model, provider, format, ...figures] = row;
+  const [cost_nanos, provider_cost_nanos, outcome, ...counted] = figures;
+  const [input, cache_read, cache_write, cache_write_1h, output, reasoning, firstByteMs, durationMs] = counted;
+  const isCredit = mode === 'credit';
   return {
-    number: integer(row, 'number'),
-    place: {
-      startMs: hourOf(integer(row, 'at_ms')),
-      keyId: text(row, 'key_id'),
-      label: textOrNull(row, 'label'),
-      accountId: textOrNull(row, 'account_id'),
-      model: text(row, 'model'),
-      provider: text(row, 'provider'),
-      format: text(row, 'format'),
-    },
+    number: Number(number),
+    place: { startMs: hourOf(Number(atMs)), keyId, label, accountId, model, provider, format },
     sums: {
       charges: 1n,
-      requests: recorded ? 1n : 0n,
-      broken: row.outcome === 'broken' ? 1n : 0n,
+      requests: outcome === null ? 0n : 1n,
+      broken: outcome === 'broken' ? 1n : 0n,
       charged_nanos: isCredit ? charged : 0n,
       charged_tokens: isCredit ? 0n : charged,
-      cost_nanos: amount(row, 'cost_nanos'),
-      provider_cost_nanos: amount(row, 'provider_cost_nanos'),
-      input: counted('input'),
-      cache_read: counted('cache_read'),
-      cache_write: counted('cache_write'),
-      cache_write_1h: counted('cache_write_1h'),
-      output: counted('output'),
-      reasoning: counted('reasoning'),
+      cost_nanos,
+      provider_cost_nanos,
+      input,
+      cache_read,
+      cache_write,
+      cache_write_1h,
+      output,
+      reasoning,
     },
-    firstByteMs: recorded ? integerOrNull(row, 'first_byte_ms') : null,
-    durationMs: recorded ? integer(row, 'duration_ms') : null,
+    firstByteMs: firstByteMs === null ? null : Number(firstByteMs),
+    durationMs: durationMs === null ? null : Number(durationMs),
   };
 }
