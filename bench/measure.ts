@@ -71,7 +71,7 @@ export interface Bench {
 
 /** Work that a peer does after its last byte belongs to the visit, also what it writes in batches, as a request log is. */
 const TAIL_MS = 300;
-const WARM_UP_MAX = 48_000;
+const WARM_UP_MAX = 72_000;
 const MEMORY_WARM_UP_MAX = 20;
 const MEMORY_POLL_MS = 250;
 const MEMORY_REST_MS = 3_000;
