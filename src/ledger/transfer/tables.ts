@@ -8,6 +8,7 @@ import { StoreError } from '../../storage/errors.ts';
 const STAYS: ReadonlySet<string> = new Set([
   'migrations',
   'settings',
+  'charge_journal',
   'owners',
   'pings',
   // None is left: they are recovered before.
