@@ -95,7 +95,9 @@ export async function measureCase(
   const inTurn = (round: number) => (round % 2 === 0 ? runs : runs.toReversed());
   // In turn from the start: a peer that rests for long can lose some of what its engine has compiled.
   for (const [round, requests] of warmUpRounds(bench, spec).entries()) {
-    for (const run of inTurn(round)) await warmUp(bench, spec, run.spec, run.peer, requests);
+    for (const run of inTurn(round)) {
+      if (round === 0 || run.peer.launch.runsOnNode) await warmUp(bench, spec, run.spec, run.peer, requests);
+    }
   }
   for (let round = 0; round < spec.rounds; round++) {
     for (const run of inTurn(round)) {
@@ -132,8 +134,8 @@ async function whyNot(peer: RunningPeer, run: RunSpec): Promise<string | null> {
 }
 
 /**
- * How many requests each round before the measured ones has. An engine that compiles what runs often needs tens of thousands
- * of requests before it is done with that.
+ * How many requests each round before the measured ones has. An engine that compiles what runs often, as V8 does, needs tens
+ * of thousands of requests before it is done with that; one round is enough for all others.
  */
 function warmUpRounds(bench: Bench, spec: CaseSpec): readonly number[] {
   // Garbage of a long warm-up would make room for the streams to come and hide what they take: memory is measured from

@@ -16,6 +16,9 @@ function writeConfiguration(folder: string, name: string, text: string): string 
 
 const HEADERS = { authorization: 'Bearer bench' };
 
+/** LiteLLM does not start without one of this length. */
+const MASTER_KEY = 'sk-bench-4f1d9a7c2e8b6035d1c4a9e7f2b80c63';
+
 /** `pipx install 'litellm[proxy]'` */
 export const litellm: Adapter = {
   name: 'litellm',
@@ -23,7 +26,10 @@ export const litellm: Adapter = {
   refuses: (shape) => (shape.client === 'chat' && shape.native === 'chat' ? null : 'the adapter covers chat only'),
   launch: ({ folder, port, upstreamOrigin }) => {
     const params = { model: 'openai/*', api_base: `${upstreamOrigin}/v1`, api_key: 'bench' };
-    const config = { model_list: [{ model_name: '*', litellm_params: params }] };
+    const config = {
+      model_list: [{ model_name: '*', litellm_params: params }],
+      general_settings: { master_key: MASTER_KEY },
+    };
     const file = writeConfiguration(folder, 'litellm.yaml', JSON.stringify(config));
     return {
       command: findBinary('litellm') ?? 'litellm',
@@ -31,7 +37,7 @@ export const litellm: Adapter = {
       origin: `http://127.0.0.1:${port}`,
       readyPath: '/health/liveliness',
       runsOnNode: false,
-      headers: () => HEADERS,
+      headers: () => ({ authorization: `Bearer ${MASTER_KEY}` }),
     };
   },
 };
