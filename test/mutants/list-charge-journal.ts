@@ -26,7 +26,13 @@ export const CHARGE_JOURNAL_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'charges of the journal count twice, in a backup that has them',
-    edits: [[TAIL, '  newGeneration(sql.cold);\n  return batches', '  return batches']],
+    edits: [
+      [
+        TAIL,
+        '  for (const batch of journal.read(readJournalState(sql.cold))) writeBatch(sql, batch);\n  newGeneration(sql.cold);',
+        '  for (const batch of journal.read(readJournalState(sql.cold))) writeBatch(sql, batch);',
+      ],
+    ],
     tests: [[JOURNAL, 'reports, a rollup and a backup']],
   },
   {

@@ -104,12 +104,10 @@ export function isOfMemory(keys: KeyCache, operation: Operation): boolean {
   return !kept && !run && payerOf(state).promotions === null;
 }
 
-/** Before owners are removed: adds to the database what its journal has, in a transaction. How many charges that were. */
-export function recoverCharges(sql: Statements, journal: ChargeJournal): number {
-  const batches = journal.read(readJournalState(sql.cold));
-  for (const batch of batches) writeBatch(sql, batch);
+/** Adds to the database what its journal has, in a transaction, and before owners are removed. */
+export function recoverCharges(sql: Statements, journal: ChargeJournal): void {
+  for (const batch of journal.read(readJournalState(sql.cold))) writeBatch(sql, batch);
   newGeneration(sql.cold);
-  return batches.reduce((sum, { entries }) => sum + entries.length, 0);
 }
 
 function readJournalState(sql: ColdStatements): JournalState {
