@@ -56,7 +56,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there: start PostgreSQL, or correct host and port in DATABASE_URL',
   ENOTFOUND: 'the host name is unknown: correct the host in DATABASE_URL',
   EAI_AGAIN: 'the host name cannot be looked up now: check the name service, or the host in DATABASE_URL',
-  ENOENT: 'there is no such socket: correct the host in DATABASE_URL',
   EHOSTUNREACH: 'the host cannot be reached: check the network, or the host in DATABASE_URL',
   ENETUNREACH: 'the host cannot be reached: check the network, or the host in DATABASE_URL',
   '28P01': 'the password is wrong: correct user and password in DATABASE_URL',
@@ -91,6 +90,8 @@ function otherAdvice(reason: string): string | null {
     return 'the server hangs, or a pooler has no session left for it: raise default_pool_size there';
   if (/no more connections allowed/.test(reason))
     return 'the pooler takes no more clients: raise max_client_conn there';
+  if (/^connect ENOENT/.test(reason)) return 'there is no such socket: correct the host in DATABASE_URL';
+  if (/^ENOENT/.test(reason)) return 'there is no such file: correct sslrootcert, sslcert or sslkey in DATABASE_URL';
   if (/timeout/i.test(reason)) return 'no answer: check the network and the firewall, or host and port in DATABASE_URL';
   if (/does not support SSL/.test(reason)) return 'take sslmode out of DATABASE_URL, or turn SSL on in the server';
   if (/certificate|self.signed/i.test(reason)) return 'add sslrootcert=… to DATABASE_URL, or sslmode=no-verify';
