@@ -11,7 +11,7 @@ for (const [what, message, code, advice] of [
   ['a port where nobody listens', 'connect ECONNREFUSED 127.0.0.1:5432', 'ECONNREFUSED', /start PostgreSQL/],
   ['a wrong password', 'password authentication failed', '28P01', /correct user and password/],
 ] as const) {
-  test(`[F53] ${what} at the start: one line with what to do, without the password`, () => {
+  test(`${what} at the start: one line with what to do, without the password`, () => {
     const { message: line } = openingError(URL, failure(message, code));
     assert.match(line, advice);
     assert.ok(!line.includes('secret') && !line.includes('\n'), line);
