@@ -16,7 +16,7 @@ function writeConfiguration(folder: string, name: string, text: string): string 
 
 const HEADERS = { authorization: 'Bearer bench' };
 
-/** LiteLLM does not start without one of this length. */
+/** LiteLLM does not start without one. */
 const MASTER_KEY = 'sk-bench-4f1d9a7c2e8b6035d1c4a9e7f2b80c63';
 
 /** `pipx install 'litellm[proxy]'` */

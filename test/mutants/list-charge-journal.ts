@@ -58,7 +58,7 @@ export const CHARGE_JOURNAL_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the journal of another release counts',
-    edits: [[FILE, ' || !sameNames(owners, state.owners)', '']],
+    edits: [[FILE, ' && ownersOf(one) === ownersOf(other)', '']],
     tests: [[JOURNAL, 'a release that does not know of journals']],
   },
   {

@@ -6,18 +6,13 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../src/core/clock.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import type { Operation, Result } from '../../src/ledger/operations.ts';
-import {
-  type ChargeJournal,
-  createChargeJournal,
-  type JournalBatch,
-  type JournalState,
-  openChargeJournal,
-} from '../../src/ledger/sqlite/charge-journal.ts';
+import { type ChargeJournal, createChargeJournal, openChargeJournal } from '../../src/ledger/sqlite/charge-journal.ts';
 import { openDatabase } from '../../src/ledger/sqlite/database.ts';
 import { createEngine, openEngine, type SqliteEngine } from '../../src/ledger/sqlite/engine.ts';
 import { openRateJournal, type RateJournal, type RateSlot } from '../../src/ledger/sqlite/rate-journal.ts';
 import { aroundCommits } from '../support/commits.ts';
 import { emptyStore } from '../support/empty-store.ts';
+import { MemoryChargeJournal, MemoryJournal } from './memory-journals.ts';
 import type { Applied, Backend, Fault, Survivors, World } from './world.ts';
 
 /** The parts of the store under test; a mutant brings its own. */
@@ -129,57 +124,6 @@ class MemoryWorld implements World {
   async close(): Promise<void> {
     this.#engine.close();
   }
-}
-
-/** As the file would be found after the death of a process. */
-class MemoryJournal implements RateJournal {
-  readonly #slots: RateSlot[] = [];
-  #unwritten: RateSlot[] = [];
-
-  get position(): number {
-    return this.#slots.length;
-  }
-
-  append(slot: RateSlot): void {
-    this.#unwritten.push(slot);
-  }
-
-  write(): void {
-    this.#slots.push(...this.#unwritten.splice(0));
-  }
-
-  truncate(position: number): void {
-    this.#unwritten = [];
-    this.#slots.length = position;
-  }
-
-  read(): readonly RateSlot[] {
-    return [...this.#slots];
-  }
-
-  close(): void {}
-}
-
-class MemoryChargeJournal implements ChargeJournal {
-  readonly #records: { readonly state: JournalState; readonly batch: JournalBatch }[] = [];
-  #position = 0;
-
-  write(state: JournalState, batch: JournalBatch): void {
-    this.#records[this.#position++] = { state, batch };
-  }
-
-  startOver(): void {
-    this.#position = 0;
-  }
-
-  read({ generation, owners }: JournalState): readonly JournalBatch[] {
-    const counts = ({ state }: { readonly state: JournalState }) =>
-      state.generation === generation && JSON.stringify(state.owners.toSorted()) === JSON.stringify(owners.toSorted());
-    const end = this.#records.findIndex((record) => !counts(record));
-    return this.#records.slice(0, end === -1 ? undefined : end).map(({ batch }) => batch);
-  }
-
-  close(): void {}
 }
 
 /** The same on a real file: a crash takes the bytes that the file system has at that moment. */

@@ -5,10 +5,11 @@
  * Charges of a batch are one record: how long it is, the CRC-32 of the rest, and JSON. What was cut short by a loss of power
  * has not been flushed, and nobody was told of it.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import { errorCode } from '../../lib/error-code.ts';
 import { StoreError } from '../../storage/errors.ts';
 
 const FILE_BYTES = 256 * 1_024;
@@ -51,7 +52,7 @@ export function createChargeJournal(databaseFile: string): void {
   const path = chargeJournalFile(databaseFile);
   const file = openSync(path, 'a', 0o600);
   try {
-    const missing = FILE_BYTES - readFileSync(path).length;
+    const missing = FILE_BYTES - fstatSync(file).size;
     if (missing <= 0) return;
     writeSync(file, Buffer.alloc(missing));
     fsyncSync(file);
@@ -112,7 +113,7 @@ class ChargeJournalFile implements ChargeJournal {
       const body = bytes.subarray(at + HEAD_BYTES, end);
       if (end > bytes.length || body.length === 0 || crc32(body) !== bytes.readUInt32LE(at + 4)) break;
       const [generation, owners, ...rows] = JSON.parse(body.toString()) as [number, string[], ...EncodedBatch];
-      if (generation !== state.generation || !sameNames(owners, state.owners)) break;
+      if (!isSameState({ generation, owners }, state)) break;
       batches.push(decoded(rows));
       at = end;
     }
@@ -128,13 +129,15 @@ function fileBytes(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
+    if (errorCode(error) === 'ENOENT') return Buffer.alloc(0);
     throw new StoreError(`cannot read ${path}`, { cause: error });
   }
 }
 
-function sameNames(some: readonly string[], others: readonly string[]): boolean {
-  return JSON.stringify(some.toSorted()) === JSON.stringify(others.toSorted());
+/** The owners in whatever order. */
+export function isSameState(one: JournalState, other: JournalState): boolean {
+  const ownersOf = ({ owners }: JournalState): string => JSON.stringify(owners.toSorted());
+  return one.generation === other.generation && ownersOf(one) === ownersOf(other);
 }
 
 /** A whole number that JSON cannot have as one is a list with its digits. */
