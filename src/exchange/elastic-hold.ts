@@ -131,7 +131,8 @@ export class ElasticHold {
   /** How long the hold carries what the model can have produced by so many seconds later. */
   #hiddenWithinMs(aheadS: number): number {
     const speed = this.#options.speed();
-    if (speed === null) return Number.POSITIVE_INFINITY;
+    // Answers that all fitted into the first slice have no speed.
+    if (speed === null || speed === 0) return Number.POSITIVE_INFINITY;
     const acceptedMs = performance.now() - this.#acceptedAt;
     return ((this.#carriedTokens - ELASTIC_SLICE_TOKENS) / speed - aheadS) * 1_000 - acceptedMs;
   }

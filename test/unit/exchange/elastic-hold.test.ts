@@ -24,9 +24,9 @@ interface Watched {
   readonly extensions: string[];
 }
 
-function watched(speed: () => number | null, at: () => number): Watched {
+function watched(speed: () => number | null, at: () => number, slices = 2): Watched {
   const extensions: string[] = [];
-  let held = BigInt(INPUT_TOKENS + 2 * ELASTIC_SLICE_TOKENS);
+  let held = BigInt(INPUT_TOKENS + slices * ELASTIC_SLICE_TOKENS);
   const admission: Pick<Admission, 'held' | 'heldTokens' | 'extend'> = {
     get held() {
       return held;
@@ -42,7 +42,7 @@ function watched(speed: () => number | null, at: () => number): Watched {
     admission: admission as Admission,
     mode: 'token_budget',
     plan: PLAN,
-    carriedTokens: 2 * ELASTIC_SLICE_TOKENS,
+    carriedTokens: slices * ELASTIC_SLICE_TOKENS,
     waitMs: 0,
     output: new OutputCount({ count: () => assert.fail('nothing is counted') }, 'key', []),
     speed,
@@ -96,6 +96,18 @@ test('a hold is looked at again after a while, and where output may be hidden ne
   hold.reach(3, false);
   assert.equal(extensions.length, 1);
   assert.equal(hold.passes(4), false);
+});
+
+test('a stream of a model whose answers have all been short is not looked at for every chunk', (t) => {
+  t.mock.method(performance, 'now', () => 0);
+  const { hold } = watched(
+    () => 0,
+    () => 0,
+    1,
+  );
+  hold.reach(1, false);
+  assert.equal(hold.passes(2), true);
+  assert.equal(hold.passes(hold.coveredBytes + 1), false);
 });
 
 test('[F47] a frame that is not covered is never passed over', (t) => {
