@@ -49,8 +49,11 @@ async function assertLogged(
   database: string,
   answers: ReadonlyMap<string, number>,
 ): Promise<void> {
-  let missing: readonly string[] = [];
+  let missing: readonly string[] = [...answers.keys()];
   await until(async () => {
+    // The log makes its table before its first row.
+    const [log] = await server.query(database, `SELECT to_regclass('gateway.request_log') IS NOT NULL AS made`);
+    if (log?.made !== true) return false;
     const sql = 'SELECT key_id, count(*)::int AS rows FROM gateway.request_log WHERE status = 200 GROUP BY key_id';
     const rows = new Map((await server.query(database, sql)).map((row) => [row.key_id, Number(row.rows)]));
     missing = [...answers].filter(([id, count]) => (rows.get(id) ?? 0) < count).map(([id]) => id);
