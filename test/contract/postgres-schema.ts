@@ -74,6 +74,38 @@ export function postgresSchema(): void {
       );
     });
 
+    test('[F30] a column that the next release adds is in nobody’s way who serves meanwhile', async () => {
+      const { database, ledgers } = await replicas(1);
+      const ledger = only(ledgers);
+      const root = newAccount();
+      const account = newAccount({ parentId: root.id });
+      for (const each of [root, account]) await ledger.createAccount(each);
+      await ledger.addAccountCredit(root.id, 'credit', 100n, null);
+      const limits = { rpmLimit: 100, tpmLimit: 100_000 };
+      const given = [newKey({ credit: 100n, ...limits }), newKey({ accountId: account.id, ...limits })];
+      for (const key of given) await ledger.createKey(key);
+      const serve = async (id: string, digest: string, time: string): Promise<void> => {
+        assert.equal((await ledger.findKey(digest))?.id, id);
+        const claim = { name: time, fingerprint: 'fingerprint' };
+        const settled = settleRequest(id, `settled ${time} ${id}`, 2n, { usage: usageRecord() });
+        const holds = [admitRequest(id, settled.holdId, 2n, { claim }), admitRequest(id, `void ${time} ${id}`, 2n)];
+        for (const hold of holds) assert.equal((await ledger.admit(hold)).kind, 'admitted');
+        assert.equal((await ledger.settle(settled)).kind, 'settled');
+        assert.equal((await ledger.settle(settled)).kind, 'already_settled');
+        await ledger.void(`void ${time} ${id}`, id);
+      };
+      const serveAll = (time: string) => Promise.all(given.map(({ id, secret }) => serve(id, secret.digest, time)));
+      await serveAll('before');
+      await ledger.rollUp();
+      const tables = await server.query(database, `SELECT tablename FROM pg_tables WHERE schemaname = 'gateway'`);
+      for (const { tablename } of tables) {
+        await server.query(database, `ALTER TABLE gateway.${String(tablename)} ADD COLUMN of_the_next_release text`);
+      }
+      await serveAll('after');
+      await ledger.rollUp();
+      await closeAll(ledgers);
+    });
+
     test('entries never change and never leave, and no balance goes below zero', async () => {
       const { database, ledgers } = await replicas(1);
       const { id } = await only(ledgers).createKey(newKey({ credit: 5n }));

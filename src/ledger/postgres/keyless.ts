@@ -3,8 +3,9 @@ import { integer } from '../../storage/columns.ts';
 import { Refusal } from '../../storage/errors.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
 import type { Operation, OperationOf, Outcome } from '../operations.ts';
-import { keyFrom } from '../rules/row-mapping.ts';
+import { KEY_COLUMNS, keyFrom } from '../rules/row-mapping.ts';
 import type { LedgerClock } from './ledger-clock.ts';
+import { columnsOf } from './rows.ts';
 
 const NAMES = ['findKey', 'registerOwner', 'heartbeat', 'ping'] as const;
 const KEYLESS: ReadonlySet<string> = new Set(NAMES);
@@ -15,7 +16,8 @@ export function isKeyless(operation: Operation): operation is KeylessOperation {
   return KEYLESS.has(operation.op);
 }
 
-const FIND = `SELECT a.* FROM gateway.secrets s JOIN gateway.accounts a ON a.key_id = s.key_id WHERE s.digest = $1`;
+const FIND = `SELECT ${columnsOf('a', ['key_id', ...KEY_COLUMNS])}
+  FROM gateway.secrets s JOIN gateway.accounts a ON a.key_id = s.key_id WHERE s.digest = $1`;
 /** A statement can arrive long after it was given up: a lease never becomes shorter. */
 const REGISTER = `INSERT INTO gateway.owners (id, lease_until_ms) VALUES ($1, gateway.ledger_ms($3, $4) + $2::bigint)
   ON CONFLICT (id) DO UPDATE SET lease_until_ms = greatest(owners.lease_until_ms, excluded.lease_until_ms)`;

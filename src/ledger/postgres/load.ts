@@ -12,6 +12,7 @@ import type { LedgerClock } from './ledger-clock.ts';
 import { forPairs, type LookUp, lookUp, type Statement } from './look-up.ts';
 import { addPair, type Needs, noPairs, PairMap, type Pairs } from './needs.ts';
 import type { Route } from './payers.ts';
+import { CLAIM_ROW, columnsOf, HOLD_ROW, KEY_ROW, NODE_ROW } from './rows.ts';
 
 /** The rows that a batch is decided by. `more` are those that turned out to be needed after all. */
 export interface Loaded {
@@ -67,20 +68,27 @@ const OWNERS = {
  */
 const LOCK_KEYS = {
   name: 'lock-keys',
-  text: `SELECT a.*, ${NOW_MS} AS now_ms FROM gateway.accounts a WHERE a.key_id = ANY ($3)
+  text: `SELECT ${columnsOf('a', KEY_ROW)}, ${NOW_MS} AS now_ms FROM gateway.accounts a WHERE a.key_id = ANY ($3)
     AND CASE WHEN a.root_id IS NULL THEN true ELSE gateway.has_joined(a.key_id) END ORDER BY a.key_id FOR UPDATE`,
 };
 const LOCK_ROOTS = {
   name: 'lock-roots',
-  text: `SELECT t.*, ${NOW_MS} AS now_ms FROM gateway.tree_accounts t WHERE t.id = ANY ($3) ORDER BY t.id FOR UPDATE`,
+  text: `SELECT ${columnsOf('t', NODE_ROW)}, ${NOW_MS} AS now_ms FROM gateway.tree_accounts t
+    WHERE t.id = ANY ($3) ORDER BY t.id FOR UPDATE`,
 };
-const KEYS = { name: 'keys-of-accounts', text: 'SELECT * FROM gateway.accounts WHERE key_id = ANY ($1)' };
-const NODES = { name: 'accounts-of-roots', text: 'SELECT * FROM gateway.tree_accounts WHERE id = ANY ($1)' };
-const HOLDS = lookUp('holds', 'id');
+const KEYS = {
+  name: 'keys-of-accounts',
+  text: `SELECT ${columnsOf('a', KEY_ROW)} FROM gateway.accounts a WHERE a.key_id = ANY ($1)`,
+};
+const NODES = {
+  name: 'accounts-of-roots',
+  text: `SELECT ${columnsOf('t', NODE_ROW)} FROM gateway.tree_accounts t WHERE t.id = ANY ($1)`,
+};
+const HOLDS = lookUp('holds', 'id', HOLD_ROW);
 /** How holds have ended. */
-const CHARGED = lookUp('entries', 'id', 'key_id, id, amount, held, held_tokens, path', "l.kind = 'charge'");
-const VOIDED = lookUp('voided', 'hold_id', 'key_id, hold_id');
-const CLAIMS = lookUp('claims', 'name');
+const CHARGED = lookUp('entries', 'id', ['key_id', 'id', 'amount', 'held', 'held_tokens', 'path'], "l.kind = 'charge'");
+const VOIDED = lookUp('voided', 'hold_id', ['key_id', 'hold_id']);
+const CLAIMS = lookUp('claims', 'name', CLAIM_ROW);
 /** A key or an account with its places in a rate limit, and the time of its payer, not before `u.floor_ms`. */
 const LIMITED = `FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(id, more, floor_ms)
   CROSS JOIN LATERAL (
@@ -140,12 +148,14 @@ const PROMOTIONS = {
 };
 const HOLDS_OF_KEYS = {
   name: 'holds-of-keys',
-  text: `SELECT h.*, a.mode, h.key_id AS of_id FROM gateway.holds h JOIN gateway.accounts a ON a.key_id = h.key_id
+  text: `SELECT ${columnsOf('h', HOLD_ROW)}, a.mode, h.key_id AS of_id FROM gateway.holds h
+    JOIN gateway.accounts a ON a.key_id = h.key_id
     WHERE h.key_id = ANY ($1) ORDER BY h.held_at_ms, h.id`,
 };
 const HOLDS_OF_ROOTS = {
   name: 'holds-of-roots',
-  text: `SELECT h.*, a.mode, h.root_id AS of_id FROM gateway.holds h JOIN gateway.accounts a ON a.key_id = h.key_id
+  text: `SELECT ${columnsOf('h', HOLD_ROW)}, a.mode, h.root_id AS of_id FROM gateway.holds h
+    JOIN gateway.accounts a ON a.key_id = h.key_id
     WHERE h.root_id = ANY ($1)`,
 };
 

@@ -1,5 +1,6 @@
 /** Finds or removes rows that belong to keys, by the key's id and a name. */
 import type { Pairs } from './needs.ts';
+import { columnsOf } from './rows.ts';
 
 export interface Statement {
   readonly name: string;
@@ -19,18 +20,18 @@ export interface LookUp {
 const SEARCHES_NAMES_FROM = 170_000;
 
 /** `also`: another condition on the row, `l`. */
-export function lookUp(table: string, column: string, columns = '*', also = 'true'): LookUp {
-  const selected = columns.split(', ').map((each) => `l.${each}`);
+export function lookUp(table: string, column: string, columns: readonly string[], also = 'true'): LookUp {
+  const selected = columnsOf('l', columns);
   const from = `gateway.${table} l WHERE ${also}`;
   return {
     ofKey: {
       name: `${table}-of-key`,
-      text: `SELECT ${selected.join(', ')} FROM ${from} AND l.key_id = $1 AND l.${column} = ANY ($2)`,
+      text: `SELECT ${selected} FROM ${from} AND l.key_id = $1 AND l.${column} = ANY ($2)`,
     },
     ofPairs: {
       name: table,
       text: `SELECT f.* FROM unnest($1::text[], $2::text[]) AS u(key_id, name)
-        CROSS JOIN LATERAL (SELECT ${selected.join(', ')} FROM ${from}
+        CROSS JOIN LATERAL (SELECT ${selected} FROM ${from}
           AND l.key_id = u.key_id COLLATE "C" AND l.${column} = u.name COLLATE "C" LIMIT 1) f`,
     },
   };
@@ -45,7 +46,7 @@ export function removal(table: string, column: string): LookUp {
     },
     ofPairs: {
       name: `remove-${table}`,
-      text: `DELETE FROM gateway.${table} WHERE ctid = ANY (ARRAY(${lookUp(table, column, 'ctid').ofPairs.text}))`,
+      text: `DELETE FROM gateway.${table} WHERE ctid = ANY (ARRAY(${lookUp(table, column, ['ctid']).ofPairs.text}))`,
     },
   };
 }
