@@ -1,13 +1,19 @@
 /** The request log's writer: batches, a bounded buffer, and a store that is slow, full or gone. */
 import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { CAPTURED_BYTES_MAX, Capture } from '../../../src/core/capture.ts';
 import { NO_LOG } from '../../../src/core/log.ts';
 import type { RequestRecord } from '../../../src/core/request-record.ts';
 import { entryOf, type RequestEntry } from '../../../src/observe/request-log/entry.ts';
 import type { CapturedContent } from '../../../src/observe/request-log/store.ts';
 import { viewOf } from '../../../src/observe/request-log/view.ts';
-import { BUFFERED_BYTES_MAX, BUFFERED_RECORDS_MAX, RequestLogWriter } from '../../../src/observe/request-log/writer.ts';
+import {
+  BATCH_ROWS,
+  BUFFERED_BYTES_MAX,
+  BUFFERED_RECORDS_MAX,
+  RequestLogWriter,
+} from '../../../src/observe/request-log/writer.ts';
 import { requestRecord } from '../../support/request-entries.ts';
 
 class TestAppender {
@@ -75,6 +81,36 @@ describe('the writer of the request log', () => {
     log.finished(requestRecord());
     await stored;
     assert.equal(appender.ids.length, 1);
+    await log.close();
+  });
+
+  test('a full batch does not wait for its time, unless the one before it was not taken', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { appender, log } = writer();
+    const add = (count: number): void => {
+      for (let record = 0; record < count; record++) log.finished(requestRecord());
+    };
+    const pass = async (ms: number): Promise<number> => {
+      t.mock.timers.tick(ms);
+      await turn();
+      return appender.ids.length;
+    };
+    add(BATCH_ROWS - 1);
+    assert.equal(await pass(1), 0);
+    add(1);
+    assert.equal(await pass(1), BATCH_ROWS);
+    assert.equal(await pass(1_000), BATCH_ROWS);
+    appender.failing = new Error('disk full');
+    add(BATCH_ROWS);
+    await pass(1);
+    assert.equal(log.stats.failures, 1);
+    add(BATCH_ROWS);
+    await pass(1);
+    assert.equal(log.stats.failures, 1, 'it is not tried again sooner');
+    appender.failing = null;
+    await pass(1_000);
+    await turn();
+    assert.equal(appender.ids.length, 3 * BATCH_ROWS);
     await log.close();
   });
 
