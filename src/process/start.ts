@@ -28,7 +28,6 @@ import { openLog } from '../observe/log.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { bannerLines, firstKeys, ownerLink } from './banner.ts';
 import { watchClock } from './clock-watch.ts';
-import { freeCompilerMemoryAtOnce } from './compiler-memory.ts';
 import { checkDefinitions, readDefinitions, servedEverywhere } from './definitions.ts';
 import { scrape } from './metrics.ts';
 import { FRESH_MS, keepModelLists, type ModelListKeeper, refreshModelLists, storedModelLists } from './model-lists.ts';
@@ -36,6 +35,7 @@ import { openStore } from './open-store.ts';
 import { openOperatorData } from './operators.ts';
 import { watchCertificates } from './own-certificates.ts';
 import { keepRequestLog, openRequestLog } from './request-log.ts';
+import { setV8Flags } from './v8-flags.ts';
 import { serveInWorkers } from './worker-pool.ts';
 
 export interface RunningGateway {
@@ -55,7 +55,7 @@ export async function start(settings: Settings, env: Environment): Promise<void>
   const printed: string[] = [];
   const print = (line: string): number => printed.push(line);
   const running = await startGateway(settings, env, log, print, [], process.stdout.isTTY === true);
-  freeCompilerMemoryAtOnce();
+  setV8Flags();
   let ending = false;
   let signalled = false;
   let broken = false;

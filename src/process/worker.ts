@@ -7,11 +7,11 @@ import { errorCode } from '../lib/error-code.ts';
 import { openLog } from '../observe/log.ts';
 import { merged } from '../observe/metrics/reading.ts';
 import { StoreError, type StoreErrorName } from '../storage/errors.ts';
-import { freeCompilerMemoryAtOnce } from './compiler-memory.ts';
 import { openOperatorData } from './operators.ts';
 import { openRequestLog } from './request-log.ts';
 import { type ServeInput, type Serving, serve } from './serve.ts';
 import { ownProcessReading } from './serving-metrics.ts';
+import { setV8Flags } from './v8-flags.ts';
 import type { Call, WorkerReport } from './worker-process.ts';
 
 // The primary process says when to stop. A terminal, or a service manager, signals all processes of a group at once.
@@ -42,7 +42,7 @@ async function run(input: ServeInput): Promise<void> {
       onCatalog: (names) => post({ kind: 'catalog', names }),
       onReload: () => post({ kind: 'reloaded' }),
     });
-    freeCompilerMemoryAtOnce();
+    setV8Flags();
     const asked: Serving = {
       ...serving,
       metrics: async () => [merged([...(await serving.metrics()), await ownProcessReading()])],
