@@ -8,7 +8,7 @@ import type { AuditReport } from '../ledger/port.ts';
 import { unseal } from '../operators/secrets.ts';
 import { type Alert, alertId } from './alert.ts';
 import type { ChangeTrail } from './change-watch.ts';
-import { Deliverer, type DelivererOptions } from './deliverer.ts';
+import { Deliverer, type DelivererOptions, LEASE_MS } from './deliverer.ts';
 import { MarginWatch, type Shortfall, shortfallAlerts } from './margin-watch.ts';
 import { type OwnFiles, OwnFilesWatch } from './own-files-watch.ts';
 import type { Delivery, DeliveryState, PageQuery, StoredAlert } from './port.ts';
@@ -203,7 +203,8 @@ export class Alerts {
     const atMs = nowMs();
     const id = alertId('alert.test', atMs, randomUUID());
     const alert = { id, type: 'alert.test', atMs, accountIds: [], data: { message: 'This is a test.' } } as const;
-    await this.#store(alert, targets);
+    // Nobody else may take them: what became of each is told at once.
+    await this.#store(alert, targets, atMs + LEASE_MS);
     await this.#deliverer.deliverAlert(id);
     return { id, deliveries: await store.deliveries({ limit: 1_000, before: null, state: null, alertId: id }) };
   }
@@ -247,9 +248,9 @@ export class Alerts {
     this.#raised.add(alert.id);
   }
 
-  async #store(alert: Alert, targets: readonly string[]): Promise<void> {
+  async #store(alert: Alert, targets: readonly string[], leasedUntilMs = 0): Promise<void> {
     const { store, log, nowMs } = this.#options;
-    const isNew = await store.raise(alert, targets, nowMs());
+    const isNew = await store.raise(alert, targets, nowMs(), leasedUntilMs);
     if (isNew) log.warn({ alert: alert.id, type: alert.type }, 'an alert was raised');
   }
 }

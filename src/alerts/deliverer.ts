@@ -13,7 +13,7 @@ import type { SqlAlertStore } from './sql-store.ts';
 import { isMailed, parseTarget } from './targets.ts';
 
 /** Longer than an attempt may take. */
-const LEASE_MS = 60_000;
+export const LEASE_MS = 60_000;
 const AT_ONCE = 64;
 /** Of one account, with all below it: whoever has many receivers that hang must leave room for others. */
 const OF_AN_ACCOUNT_AT_ONCE = 2;
@@ -69,11 +69,10 @@ export class Deliverer {
     await Promise.all(begun);
   }
 
-  /** Those of one alert, whatever else is being delivered; resolves when each was tried. */
+  /** Those of an alert that was raised with a lease, whatever else is being delivered; resolves when each was tried. */
   async deliverAlert(alertId: string): Promise<void> {
-    const { store, nowMs } = this.#options;
-    const leased = await store.lease(nowMs(), nowMs() + LEASE_MS, TARGETS_MAX, { alertId });
-    await Promise.all(leased.map((delivery) => this.#deliver(delivery)));
+    const deliveries = await this.#options.store.waitingOf(alertId);
+    await Promise.all(deliveries.map((delivery) => this.#deliver(delivery)));
   }
 
   /** Begins nothing more; resolves when nothing is being delivered. */
@@ -97,7 +96,7 @@ export class Deliverer {
   async #deliverTo(target: string): Promise<void> {
     const { store, nowMs } = this.#options;
     for (let taken = true; taken && !this.#closed; ) {
-      const [delivery] = await store.lease(nowMs(), nowMs() + LEASE_MS, 1, { target });
+      const [delivery] = await store.lease(nowMs(), nowMs() + LEASE_MS, 1, target);
       taken = delivery !== undefined && (await this.#deliver(delivery));
     }
   }

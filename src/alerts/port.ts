@@ -21,8 +21,6 @@ export interface Delivery {
   readonly error: string | null;
 }
 
-export type DeliveryFilter = Partial<Pick<Delivery, 'alertId' | 'target'>>;
-
 export interface StoredAlert {
   readonly number: number;
   readonly id: string;

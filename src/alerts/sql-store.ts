@@ -8,7 +8,6 @@ import type {
   AccountReceiver,
   AccountWebhook,
   Delivery,
-  DeliveryFilter,
   DeliveryState,
   PageQuery,
   ReceiverKind,
@@ -36,14 +35,17 @@ export class SqlAlertStore {
     this.#sql = sql;
   }
 
-  /** The alert with a delivery for each target, or nothing where it is known; whether it is new. */
-  async raise(alert: Alert, targets: readonly string[], nowMs: number): Promise<boolean> {
-    const values: Value[] = [alert.id, alert.type, alert.atMs, alertBody(alert), nowMs];
+  /**
+   * The alert with a delivery for each target, or nothing where it is known; whether it is new. `leasedUntilMs`: until then its
+   * deliveries are the caller's.
+   */
+  async raise(alert: Alert, targets: readonly string[], nowMs: number, leasedUntilMs = 0): Promise<boolean> {
+    const values: Value[] = [alert.id, alert.type, alert.atMs, alertBody(alert), nowMs, leasedUntilMs];
     const rows = [RECORD, ...targets].map((target) => {
       values.push(target);
       const waiting = OF_ANY_VERSION.test(target) ? 'pending' : 'queued';
       const state = target === RECORD ? 'recorded' : waiting;
-      return `($1, $${values.length}, $2, $3, $4, '${state}', 0, $5, 0)`;
+      return `($1, $${values.length}, $2, $3, $4, '${state}', 0, $5, $6)`;
     });
     const added = await this.#sql.write(
       `INSERT INTO @alerts (id, target, type, at_ms, body, state, attempts, due_at_ms, leased_until_ms)
@@ -51,6 +53,12 @@ export class SqlAlertStore {
       values,
     );
     return added.some(({ target }) => target === RECORD);
+  }
+
+  /** The deliveries of an alert that are still to be made, whoever has leased them. */
+  async waitingOf(alertId: string): Promise<readonly Delivery[]> {
+    const rows = await this.#sql.read(`SELECT * FROM @alerts WHERE id = $1 AND ${WAITING} ORDER BY number`, [alertId]);
+    return rows.map(deliveryIn);
   }
 
   /** Targets with a delivery that is due and that nobody has leased; who waits longest is first. */
@@ -63,20 +71,17 @@ export class SqlAlertStore {
   }
 
   /**
-   * Deliveries that are due, for this caller alone until `leaseUntilMs`: of all, or of one target or alert. The conditions are
+   * Deliveries that are due, for this caller alone until `leaseUntilMs`: of all, or of one target. The conditions are
    * there twice: whoever waits for the row of another finds them changed.
    */
   async lease(
     nowMs: number,
     leaseUntilMs: number,
     limit: number,
-    { alertId, target }: DeliveryFilter = {},
+    target: string | null = null,
   ): Promise<readonly Delivery[]> {
     const values: Value[] = [nowMs, leaseUntilMs, limit];
-    const wanted = [['id', alertId] as const, ['target', target] as const].flatMap(([column, value]) =>
-      value === undefined ? [] : [` AND ${column} = $${values.push(value)}`],
-    );
-    const due = DUE + wanted.join('');
+    const due = target === null ? DUE : `${DUE} AND target = $${values.push(target)}`;
     const rows = await this.#sql.write(
       `UPDATE @alerts SET leased_until_ms = $2 WHERE number IN (
         SELECT number FROM @alerts WHERE ${due} ORDER BY due_at_ms, number LIMIT $3

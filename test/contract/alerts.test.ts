@@ -88,7 +88,7 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.equal((await all.two.lease(5_000, 9_000, 10)).length, 6);
     });
 
-    test('are leased of one target or alert alone; targets that wait are known, who waits longest first', async () => {
+    test('are leased of one target alone, or raised with a lease; targets that wait are known, who waits longest first', async () => {
       await using all = await stores();
       await all.one.raise(alert('a'), ['webhook x', 'command'], 1_000);
       await all.one.raise(alert('b'), ['webhook x', 'webhook y'], 900);
@@ -97,12 +97,13 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.deepEqual(await all.two.dueTargets(899, 10), []);
       assert.deepEqual(await all.two.dueTargets(1_000, 10), ['webhook x', 'webhook y', 'command']);
       assert.deepEqual(await all.two.dueTargets(1_000, 1), ['webhook x']);
-      assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, { target: 'webhook x' })), ['b webhook x']);
-      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, { target: 'webhook x' })), ['a webhook x']);
+      assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, 'webhook x')), ['b webhook x']);
+      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, 'webhook x')), ['a webhook x']);
       assert.deepEqual(await all.one.dueTargets(1_000, 10), ['webhook y', 'command']);
-      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, { alertId: 'a' })), ['a command']);
-      assert.deepEqual(await all.one.dueTargets(1_000, 10), ['webhook y']);
-      assert.deepEqual(await all.one.dueTargets(5_000, 10), ['webhook x', 'webhook y', 'command']);
+      await all.one.raise(alert('c'), ['slack z'], 1_000, 5_000);
+      assert.deepEqual(await all.two.dueTargets(4_999, 10), ['webhook y', 'command']);
+      assert.deepEqual(named(await all.one.waitingOf('c')), ['c slack z']);
+      assert.deepEqual(await all.one.dueTargets(5_000, 10), ['webhook x', 'webhook y', 'command', 'slack z']);
     });
 
     test('end delivered or dead, and are pruned only then', async () => {
@@ -140,7 +141,7 @@ for (const [name, open] of Object.entries(ENGINES)) {
       await using all = await stores();
       await all.one.raise(alert('a'), ['slack x', 'slack y'], 1_000);
       await all.one.raise(alert('b'), ['slack x'], 9_000);
-      const [delivered] = await all.one.lease(1_000, 5_000, 1, { target: 'slack x' });
+      const [delivered] = await all.one.lease(1_000, 5_000, 1, 'slack x');
       assert.ok(delivered !== undefined);
       await all.one.delivered(delivered, 1_000);
       await all.one.raise(alert('c'), ['slack x'], 1_000);
@@ -165,12 +166,12 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.deepEqual([...(await all.two.dueTargets(1_000, 10))].sort(), [...targets].sort());
       const query = { limit: 10, before: null, alertId: null } as const;
       assert.equal((await all.two.deliveries({ ...query, state: 'pending' })).length, 6);
-      const [slack] = await all.one.lease(1_000, 5_000, 1, { target: 'slack x' });
+      const [slack] = await all.one.lease(1_000, 5_000, 1, 'slack x');
       assert.ok(slack !== undefined);
       await all.one.failed(slack, 'no answer', 8_000, 2_000);
       await all.one.prune(2_000);
-      assert.deepEqual(await all.two.lease(7_999, 9_000, 1, { target: 'slack x' }), []);
-      const [again] = await all.two.lease(8_000, 9_000, 1, { target: 'slack x' });
+      assert.deepEqual(await all.two.lease(7_999, 9_000, 1, 'slack x'), []);
+      const [again] = await all.two.lease(8_000, 9_000, 1, 'slack x');
       assert.deepEqual([again?.state, again?.attempts], ['pending', 1]);
       await all.two.failed(slack, 'gone', null, 9_000);
       assert.deepEqual(
@@ -187,7 +188,7 @@ for (const [name, open] of Object.entries(ENGINES)) {
         ['email y', 1],
         ['slack x', 2],
       ]);
-      const [first, second] = await all.one.lease(1_000, 5_000, 2, { target: 'slack x' });
+      const [first, second] = await all.one.lease(1_000, 5_000, 2, 'slack x');
       assert.ok(first !== undefined && second !== undefined);
       assert.equal((await all.two.results(['slack x', 'email y'])).size, 0);
       await all.one.failed(first, 'no answer', 8_000, 2_000);

@@ -72,7 +72,7 @@ describe('a webhook', () => {
     const dying = another((store) =>
       Object.assign(Object.create(store) as SqlAlertStore, {
         raise: store.raise.bind(store),
-        lease: store.lease.bind(store),
+        waitingOf: store.waitingOf.bind(store),
         webhooks: store.webhooks.bind(store),
         delivered: async () => {
           throw new Error('killed between delivery and mark');
@@ -92,6 +92,32 @@ describe('a webhook', () => {
     clock.atMs += 3_600_000;
     await survivor.deliver();
     assert.equal(receiver.received.length, 2);
+  });
+
+  test('a test says what became of it, whoever looks for deliveries meanwhile', async (t) => {
+    const receiver = await webhookReceiver(t, () => SECRET);
+    const webhooks = [{ name: 'ops', url: receiver.url, secret: SECRET, types: null }];
+    const { another } = world(t, () => policyOf({ webhooks, ca: receiver.ca }));
+    const other = another();
+    const tested = another((store) =>
+      Object.assign(Object.create(store) as SqlAlertStore, {
+        raise: async (...alert: Parameters<SqlAlertStore['raise']>) => {
+          const isNew = await store.raise(...alert);
+          await other.deliver();
+          assert.equal(receiver.received.length, 0, 'it is not the other one’s to deliver');
+          return isNew;
+        },
+        waitingOf: store.waitingOf.bind(store),
+        webhooks: store.webhooks.bind(store),
+        delivered: store.delivered.bind(store),
+        deliveries: store.deliveries.bind(store),
+      }),
+    );
+    const { deliveries } = await tested.test();
+    assert.deepEqual(
+      deliveries.map(({ state }) => state),
+      ['delivered'],
+    );
   });
 
   test('is called by one of several gateways that look at the same time', async (t) => {
