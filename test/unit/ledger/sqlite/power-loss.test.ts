@@ -60,6 +60,10 @@ test('[F4] a loss of power at any flush: every charge that was told is there, an
   onDisk = partsNow(PARTS);
   const maintenance = await startMaintenance(ledger);
   const key = await ledger.createKey(newKey({ credit: 10n ** 9n }));
+  const charge = async (holdId: string): Promise<void> => {
+    await ledger.settle(settleRequest(key.id, holdId, 3n, { usage: usageRecord() }));
+    told.push(holdId);
+  };
   await Promise.all(
     Array.from({ length: 8 }, async (_, worker) => {
       for (let i = 0; i < 25; i++) {
@@ -67,11 +71,15 @@ test('[F4] a loss of power at any flush: every charge that was told is there, an
         await ledger.admit(admitRequest(key.id, holdId, 5n));
         if (i % 5 === 0) ledger.mark({ holdId, keyId: key.id, charge: 2n, tokens: usageRecord().tokens });
         if (i % 8 === worker) await ledger.addCredit(key.id, `more ${holdId}`, 1n, null);
-        await ledger.settle(settleRequest(key.id, holdId, 3n, { usage: usageRecord() }));
-        told.push(holdId);
+        await charge(holdId);
       }
     }),
   );
+  // Behind each other, with nothing to commit besides: these are the journal's, however the others have met.
+  for (let i = 0; i < 10; i++) {
+    await ledger.admit(admitRequest(key.id, `alone-${i}`, 5n));
+    await charge(`alone-${i}`);
+  }
   await maintenance.stop();
   await ledger.close();
 
