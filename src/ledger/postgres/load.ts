@@ -7,12 +7,13 @@ import { integer, type Row, text } from '../../storage/columns.ts';
 import type { Query } from '../../storage/postgres/connection.ts';
 import type { HoldEnd } from '../engine/working-set.ts';
 import { RATE_WINDOW_MS } from '../operations.ts';
-import { endFrom } from '../rules/row-mapping.ts';
+import { ACCOUNT_COLUMNS, endFrom, KEY_COLUMNS } from '../rules/row-mapping.ts';
 import type { LedgerClock } from './ledger-clock.ts';
 import { forPairs, type LookUp, lookUp, type Statement } from './look-up.ts';
 import { addPair, type Needs, noPairs, PairMap, type Pairs } from './needs.ts';
 import type { Route } from './payers.ts';
-import { CLAIM_ROW, columnsOf, HOLD_ROW, KEY_ROW, NODE_ROW } from './rows.ts';
+import { CLAIM_ROW, columnsOf, HOLD_ROW } from './rows.ts';
+import { SAVED_OF_KEY, SAVED_OF_NODE } from './save.ts';
 
 /** The rows that a batch is decided by. `more` are those that turned out to be needed after all. */
 export interface Loaded {
@@ -57,6 +58,9 @@ export class NotLoaded extends Error {
 
 /** The time of the transaction: the same in all its statements. `$1` and `$2` are the clock's. */
 const NOW_MS = 'greatest(coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint), $2::bigint)';
+
+const KEY_ROW = [...KEY_COLUMNS, ...SAVED_OF_KEY];
+const NODE_ROW = [...new Set([...ACCOUNT_COLUMNS, ...SAVED_OF_NODE])];
 
 const OWNERS = {
   name: 'living-owners',

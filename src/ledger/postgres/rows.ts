@@ -4,18 +4,8 @@ import { inputTokens } from '../../core/usage.ts';
 import { amount, amountOrNull, flag, integer, integerOrNull, isNull, type Row, text } from '../../storage/columns.ts';
 import { type Hold, type HoldMark, saturate } from '../engine/key-state.ts';
 import type { UsageRecord } from '../port.ts';
-import { ACCOUNT_COLUMNS, holdFrom, KEY_COLUMNS, TOTAL_COLUMNS } from '../rules/row-mapping.ts';
+import { holdFrom } from '../rules/row-mapping.ts';
 
-/**
- * Columns are named one by one: a prepared statement that answers `*` fails as soon as a later release has added one, while this
- * release still serves.
- */
-const WINDOW_COLUMNS = ['seen_ms', 'rate_first', 'rate_next', 'rate_stored', 'rate_at_ms'];
-export const KEY_ROW: readonly string[] = ['key_id', ...KEY_COLUMNS, ...TOTAL_COLUMNS, ...WINDOW_COLUMNS];
-export const NODE_ROW: readonly string[] = [
-  ...['id', ...ACCOUNT_COLUMNS, 'purchased', 'used', 'reserved', 'reserved_tokens', 'live_holds', 'credit_start_ms'],
-  ...['credit_used', 'tokens_start_ms', 'tokens_used', 'hold_ms', 'promo_ms', ...WINDOW_COLUMNS],
-];
 export const HOLD_ROW: readonly string[] = [
   ...['key_id', 'id', 'owner', 'amount', 'tokens', 'path', 'waiting', 'held_at_ms', 'expires_at_ms', 'claim_name'],
   ...['run', 'mark_charge', 'mark_detail'],
@@ -24,7 +14,10 @@ export const CLAIM_ROW: readonly string[] = [
   ...['key_id', 'name', 'fingerprint', 'state', 'ended_at_ms', 'reply_status', 'reply_type', 'reply_body'],
 ];
 
-/** As a list in SQL. */
+/**
+ * As a list in SQL. Columns are named one by one: a prepared statement that answers `*` fails as soon as a later release has added
+ * one, while this release still serves.
+ */
 export function columnsOf(alias: string, columns: readonly string[]): string {
   return columns.map((column) => `${alias}.${column}`).join(', ');
 }

@@ -66,6 +66,10 @@ const NODE_COLUMNS: Columns<LoadedNode> = [
   ...RATE_COLUMNS,
 ];
 
+/** What a batch may change of a key and of an account. */
+export const SAVED_OF_KEY: readonly string[] = KEY_COLUMNS.map(([name]) => name);
+export const SAVED_OF_NODE: readonly string[] = NODE_COLUMNS.map(([name]) => name);
+
 function assigned<T>(columns: Columns<T>, keys: readonly string[]): string {
   const names = columns.map(([name]) => name).filter((name) => !keys.includes(name));
   return names.map((name) => `${name} = n.${name}`).join(', ');
