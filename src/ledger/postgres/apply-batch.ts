@@ -18,6 +18,7 @@ import { type Loaded, load, loadMore, loadNodes, NotLoaded, nothing } from './lo
 import { LoadedSet } from './loaded-set.ts';
 import { type KeyedOperation, needsOf } from './needs.ts';
 import type { Payers } from './payers.ts';
+import { pathOfHold } from './rows.ts';
 import { save } from './save.ts';
 
 export interface HotStorage {
@@ -147,11 +148,8 @@ function checkPaths({ routes, keys, nodes }: Loaded): void {
 
 /** Accounts that a hold was admitted on and that are not above its key any more. */
 function strangeNodes({ holds, nodes }: Loaded): readonly string[] {
-  const ids = new Set<string>();
-  for (const { path } of holds) {
-    if (Array.isArray(path)) for (const id of path as string[]) if (!nodes.has(id)) ids.add(id);
-  }
-  return [...ids];
+  const ids = new Set(holds.flatMap((hold) => pathOfHold(hold) ?? []));
+  return [...ids].filter((id) => !nodes.has(id));
 }
 
 interface Decided {

@@ -12,7 +12,7 @@ import type { LedgerClock } from './ledger-clock.ts';
 import { forPairs, type LookUp, lookUp, type Statement } from './look-up.ts';
 import { addPair, type Needs, noPairs, PairMap, type Pairs } from './needs.ts';
 import type { Route } from './payers.ts';
-import { CLAIM_ROW, columnsOf, HOLD_ROW } from './rows.ts';
+import { CLAIM_ROW, columnsOf, holdColumns } from './rows.ts';
 import { SAVED_OF_KEY, SAVED_OF_NODE } from './save.ts';
 
 /** The rows that a batch is decided by. `more` are those that turned out to be needed after all. */
@@ -88,11 +88,16 @@ const NODES = {
   name: 'accounts-of-roots',
   text: `SELECT ${columnsOf('t', NODE_ROW)} FROM gateway.tree_accounts t WHERE t.id = ANY ($1)`,
 };
-const HOLDS = lookUp('holds', 'id', HOLD_ROW);
+const HOLDS = lookUp('holds', 'id', holdColumns('l'));
 /** How holds have ended. */
-const CHARGED = lookUp('entries', 'id', ['key_id', 'id', 'amount', 'held', 'held_tokens', 'path'], "l.kind = 'charge'");
-const VOIDED = lookUp('voided', 'hold_id', ['key_id', 'hold_id']);
-const CLAIMS = lookUp('claims', 'name', CLAIM_ROW);
+const CHARGED = lookUp(
+  'entries',
+  'id',
+  columnsOf('l', ['key_id', 'id', 'amount', 'held', 'held_tokens', 'path']),
+  "l.kind = 'charge'",
+);
+const VOIDED = lookUp('voided', 'hold_id', columnsOf('l', ['key_id', 'hold_id']));
+const CLAIMS = lookUp('claims', 'name', columnsOf('l', CLAIM_ROW));
 /** A key or an account with its places in a rate limit, and the time of its payer, not before `u.floor_ms`. */
 const LIMITED = `FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(id, more, floor_ms)
   CROSS JOIN LATERAL (
@@ -152,13 +157,13 @@ const PROMOTIONS = {
 };
 const HOLDS_OF_KEYS = {
   name: 'holds-of-keys',
-  text: `SELECT ${columnsOf('h', HOLD_ROW)}, a.mode, h.key_id AS of_id FROM gateway.holds h
+  text: `SELECT ${holdColumns('h')}, a.mode, h.key_id AS of_id FROM gateway.holds h
     JOIN gateway.accounts a ON a.key_id = h.key_id
     WHERE h.key_id = ANY ($1) ORDER BY h.held_at_ms, h.id`,
 };
 const HOLDS_OF_ROOTS = {
   name: 'holds-of-roots',
-  text: `SELECT ${columnsOf('h', HOLD_ROW)}, a.mode, h.root_id AS of_id FROM gateway.holds h
+  text: `SELECT ${holdColumns('h')}, a.mode, h.root_id AS of_id FROM gateway.holds h
     JOIN gateway.accounts a ON a.key_id = h.key_id
     WHERE h.root_id = ANY ($1)`,
 };

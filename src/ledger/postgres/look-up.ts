@@ -1,6 +1,5 @@
 /** Finds or removes rows that belong to keys, by the key's id and a name. */
 import type { Pairs } from './needs.ts';
-import { columnsOf } from './rows.ts';
 
 export interface Statement {
   readonly name: string;
@@ -19,9 +18,8 @@ export interface LookUp {
  */
 const SEARCHES_NAMES_FROM = 170_000;
 
-/** `also`: another condition on the row, `l`. */
-export function lookUp(table: string, column: string, columns: readonly string[], also = 'true'): LookUp {
-  const selected = columnsOf('l', columns);
+/** `selected` of the row, `l`; `also`: another condition on it. */
+export function lookUp(table: string, column: string, selected: string, also = 'true'): LookUp {
   const from = `gateway.${table} l WHERE ${also}`;
   return {
     ofKey: {
@@ -46,7 +44,7 @@ export function removal(table: string, column: string): LookUp {
     },
     ofPairs: {
       name: `remove-${table}`,
-      text: `DELETE FROM gateway.${table} WHERE ctid = ANY (ARRAY(${lookUp(table, column, ['ctid']).ofPairs.text}))`,
+      text: `DELETE FROM gateway.${table} WHERE ctid = ANY (ARRAY(${lookUp(table, column, 'l.ctid').ofPairs.text}))`,
     },
   };
 }

@@ -1,13 +1,23 @@
 /** Which columns are read, and holds with their marks as rows of the database. */
 import type { Mode } from '../../core/key.ts';
 import { inputTokens } from '../../core/usage.ts';
-import { amount, amountOrNull, flag, integer, integerOrNull, isNull, type Row, text } from '../../storage/columns.ts';
+import {
+  amount,
+  amountOrNull,
+  flag,
+  integer,
+  integerOrNull,
+  isNull,
+  type Row,
+  text,
+  textOrNull,
+} from '../../storage/columns.ts';
 import { type Hold, type HoldMark, saturate } from '../engine/key-state.ts';
 import type { UsageRecord } from '../port.ts';
 import { holdFrom } from '../rules/row-mapping.ts';
 
-export const HOLD_ROW: readonly string[] = [
-  ...['key_id', 'id', 'owner', 'amount', 'tokens', 'path', 'waiting', 'held_at_ms', 'expires_at_ms', 'claim_name'],
+const HOLD_ROW: readonly string[] = [
+  ...['key_id', 'id', 'owner', 'amount', 'tokens', 'waiting', 'held_at_ms', 'expires_at_ms', 'claim_name'],
   ...['run', 'mark_charge', 'mark_detail'],
 ];
 export const CLAIM_ROW: readonly string[] = [
@@ -22,8 +32,19 @@ export function columnsOf(alias: string, columns: readonly string[]): string {
   return columns.map((column) => `${alias}.${column}`).join(', ');
 }
 
+/** The path as one text: the driver takes 3 µs to read a list, and the server a sixth longer to write the row. */
+export function holdColumns(alias: string): string {
+  return `${columnsOf(alias, HOLD_ROW)}, array_to_string(${alias}.path, ',') AS path`;
+}
+
+/** The accounts that a hold was admitted on; ids have no commas. */
+export function pathOfHold(row: Row): readonly string[] | null {
+  return textOrNull(row, 'path')?.split(',') ?? null;
+}
+
 export function readHold(row: Row, mode: Mode): Hold {
-  return holdFrom(row, mode, isNull(row, 'path') ? null : JSON.stringify(row.path), markFrom(row));
+  const path = pathOfHold(row);
+  return holdFrom(row, mode, path === null ? null : JSON.stringify(path), markFrom(row));
 }
 
 /** As the columns of usage records; written by `markDetail`. */

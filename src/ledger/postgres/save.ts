@@ -112,22 +112,27 @@ const removeTokens = statement(
 
 type ChangedHold = Item<Changes['newHolds']>;
 const markDetailOf = (hold: ChangedHold): string | null => (hold.mark === null ? null : markDetail(hold, hold.mark));
-const addHolds = typedInsertion<ChangedHold>('add-holds', 'holds', 'new_hold', [
-  ['key_id', ({ keyId }) => keyId],
-  ['id', ({ id }) => id],
-  ['owner', ({ owner }) => owner],
-  ['amount', ({ amount }) => amount],
-  ['held_at_ms', ({ heldAtMs }) => heldAtMs],
-  ['expires_at_ms', ({ expiresAtMs }) => expiresAtMs],
-  ['claim_name', ({ claimName }) => claimName],
-  ['mark_charge', ({ mark }) => mark?.charge],
-  ['mark_detail', markDetailOf],
-  ['waiting', ({ waiting }) => waiting],
-  ['tokens', ({ tokens }) => tokens],
-  ['path', ({ path }) => arrayText(path)],
-  ['root_id', ({ path }) => (path === null ? null : (JSON.parse(path) as string[]).at(-1))],
-  ['run', ({ run }) => run],
-]);
+const addHolds = typedInsertion<ChangedHold>('add-holds', {
+  table: 'holds',
+  type: 'new_hold',
+  shared: { key_id: 'text', owner: 'text', held_at_ms: 'bigint', path: 'text[]', root_id: 'text' },
+  columns: [
+    ['key_id', ({ keyId }) => keyId],
+    ['id', ({ id }) => id],
+    ['owner', ({ owner }) => owner],
+    ['amount', ({ amount }) => amount],
+    ['held_at_ms', ({ heldAtMs }) => heldAtMs],
+    ['expires_at_ms', ({ expiresAtMs }) => expiresAtMs],
+    ['claim_name', ({ claimName }) => claimName],
+    ['mark_charge', ({ mark }) => mark?.charge],
+    ['mark_detail', markDetailOf],
+    ['waiting', ({ waiting }) => waiting],
+    ['tokens', ({ tokens }) => tokens],
+    ['path', ({ path }) => arrayText(path)],
+    ['root_id', ({ path }) => (path === null ? null : (JSON.parse(path) as string[]).at(-1))],
+    ['run', ({ run }) => run],
+  ],
+});
 const saveHolds = statement<ChangedHold>(
   'save-holds',
   [
@@ -152,11 +157,19 @@ function removeHolds(send: Send, holds: Iterable<ChangedHold>, serverVersion: nu
 type NewCharge = Item<Changes['charges']>;
 const costOf = ({ call }: NewCharge): bigint => saturate(call?.costNanos ?? 0n);
 const providerCostOf = ({ call }: NewCharge): bigint => saturate(call?.providerCostNanos ?? 0n);
-const addCharges = typedInsertion<NewCharge>(
-  'add-charges',
-  'entries',
-  'new_charge',
-  [
+const addCharges = typedInsertion<NewCharge>('add-charges', {
+  table: 'entries',
+  type: 'new_charge',
+  shared: {
+    key_id: 'text',
+    at_ms: 'bigint',
+    model: 'text',
+    provider: 'text',
+    format: 'text',
+    root_id: 'text',
+    path: 'text[]',
+  },
+  columns: [
     ['key_id', ({ hold }) => hold.keyId],
     ['id', ({ hold }) => hold.id],
     ['amount', ({ amount }) => amount],
@@ -173,8 +186,8 @@ const addCharges = typedInsertion<NewCharge>(
     ['root_id', ({ hold, rootId }) => (hold.path === null ? null : rootId)],
     ['path', ({ hold }) => arrayText(hold.path)],
   ],
-  ['kind', "'charge'"],
-);
+  constant: ['kind', "'charge'"],
+});
 
 /** What the charge of a call leaves beside its entry, as `charged_call`: what can be told from the rest of it is null. */
 function chargedCall(charge: NewCharge): string {

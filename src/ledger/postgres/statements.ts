@@ -42,22 +42,40 @@ export function insertion<T>(name: string, table: string, columns: Columns<T>) {
   return statement(name, columns, `INSERT INTO gateway.${table} (NAMES) SELECT n.* FROM ROWS`);
 }
 
+interface TypedInsertion<T> {
+  readonly table: string;
+  /** Of the schema. It has these columns, in this order. */
+  readonly type: string;
+  readonly columns: readonly Column<T>[];
+  /** Of these columns, with their types, those that are mostly the same in all rows of a batch. */
+  readonly shared: Readonly<Record<string, string>>;
+  /** A column that is the same in all rows ever, and its value in SQL. */
+  readonly constant?: readonly [column: string, value: string];
+}
+
 /**
- * Rows of a type of the schema travel as one array of them: six holds take the server 58 µs so, and 75 as an array per column. The type
- * has these columns, in this order. `constant`: a column that is the same in all of them, and its value in SQL.
+ * Rows of a type of the schema travel as one array of them: six holds take the server 58 µs so, and 75 as an array per column. What all of
+ * them share travels once: of 32 charges of a key below three accounts each takes it 8.8 µs so, and 11.7 otherwise; of a key without 7.1 and 7.7.
  */
-export function typedInsertion<T>(
-  name: string,
-  table: string,
-  type: string,
-  columns: readonly Column<T>[],
-  constant: readonly [column: string, value: string] | null = null,
-) {
-  const names = columns.map(([column]) => column).join(', ');
-  const [column, value] = constant === null ? ['', ''] : [`, ${constant[0]}`, `, ${constant[1]}`];
-  const text = `INSERT INTO gateway.${table} (${names}${column}) SELECT n.*${value} FROM unnest($1::gateway.${type}[]) AS n`;
+export function typedInsertion<T>(name: string, { table, type, columns, shared, constant }: TypedInsertion<T>) {
+  const [column, value] = constant === undefined ? ['', ''] : [`, ${constant[0]}`, `, ${constant[1]}`];
+  const names = columns.map(([each]) => each);
+  const from = (values: string): string =>
+    `INSERT INTO gateway.${table} (${names.join(', ')}${column}) SELECT ${values}${value} FROM unnest($1::gateway.${type}[]) AS n`;
+  const general = from('n.*');
+  const common = columns.filter(([each]) => each in shared);
+  const once = new Map(common.map(([each], index) => [each, `$${index + 2}::${shared[each]}`]));
+  const sharing = from(names.map((each) => once.get(each) ?? `n.${each}`).join(', '));
   return (send: Send, rows: Iterable<T>): void => {
-    const literals = Array.from(rows, (row) => rowLiteral(columns.map(([, of]) => of(row))));
-    if (literals.length > 0) send(text, [arrayLiteral(literals)], name);
+    const all = [...rows];
+    const [first] = all;
+    if (first === undefined) return;
+    const values = common.map(([, of]) => of(first));
+    const isShared = all.every((row) => common.every(([, of], index) => of(row) === values[index]));
+    const literals = all.map((row) =>
+      rowLiteral(columns.map(([each, of]) => (isShared && once.has(each) ? null : of(row)))),
+    );
+    if (isShared) send(sharing, [arrayLiteral(literals), ...values], `${name}-sharing`);
+    else send(general, [arrayLiteral(literals)], name);
   };
 }
