@@ -12,6 +12,7 @@ import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from '.
 import { closeAll, openLedger, PATIENT, server, template } from './postgres-books.ts';
 
 import { severalGateways } from './postgres-gateways.ts';
+import { pruning } from './postgres-pruning.ts';
 import { postgresSchema } from './postgres-schema.ts';
 
 ledgerContract('PostgreSQL', openLedger);
@@ -34,6 +35,8 @@ describe('the ledger’s time', () => {
 });
 
 postgresSchema();
+
+pruning();
 
 describe('one bad operation', () => {
   async function openStore(): Promise<PostgresStore> {

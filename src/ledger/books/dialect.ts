@@ -24,6 +24,8 @@ export interface Dialect {
   isOnPath(account: string): string;
   /** The sum of amounts that add and take away, which itself is in range. */
   signedSum(amount: string): string;
+  /** After a `LIMIT`: only rows that nobody has locked, which are locked. Whoever waits for nobody is never in a circle. */
+  unlocked(...aliases: readonly string[]): string;
   /** The entries `e` with their usage records `u`, from whichever it finds the others by a key. */
   readonly recorded: string;
   /** The charge `e` with the id `$1`, by a look-up for each key. */
@@ -65,6 +67,7 @@ export const SQLITE: Dialect = {
   isOnPath: (account) => `EXISTS (SELECT 1 FROM json_each(e.path) p WHERE p.value = ${account})`,
   // A sum on the way may be out of range, which SQLite refuses: the higher and the lower bits are added up apart.
   signedSum: (amount) => `(sum((${amount}) >> 31) << 31) + sum((${amount}) & 2147483647)`,
+  unlocked: () => '',
   // The records have no index: they are read once, in the background.
   recorded: `usage u CROSS JOIN entries e ON e.key_id = u.key_id AND e.kind = 'charge' AND e.id = u.hold_id`,
   chargeById: `keys k CROSS JOIN entries e ON e.key_id = k.id AND e.kind = 'charge' AND e.id = $1 WHERE k.mode IS NOT NULL`,
@@ -86,6 +89,7 @@ export const POSTGRES: Dialect = {
   pathOf: (path) => `unnest(${path}) AS p(value)`,
   isOnPath: (account) => `${account} = ANY (e.path)`,
   signedSum: (amount) => `sum(${amount})`,
+  unlocked: (...aliases) => `FOR UPDATE OF ${aliases.join(', ')} SKIP LOCKED`,
   recorded: `gateway.entries e JOIN gateway.usage_records u ON u.key_id = e.key_id AND u.at_ms = e.at_ms AND u.hold_id = e.id`,
   chargeById: `gateway.accounts a CROSS JOIN LATERAL (
     SELECT * FROM gateway.entries l WHERE l.key_id = a.key_id AND l.kind = 'charge' AND l.id = $1 LIMIT 1) e`,

@@ -12,6 +12,7 @@ import {
   type RunState,
   type RunStatus,
 } from '../port.ts';
+import type { Reading } from './dialect.ts';
 import { query, queryOne, type Work } from './work.ts';
 
 /** Their events are large, so fewer of them are removed at a time than of other rows. */
@@ -161,22 +162,26 @@ export function* deleteRun(keyId: string, id: string): Work<{ readonly kind: 'de
   return { kind: rows.length > 0 ? 'deleted' : 'unknown' };
 }
 
-/** Those whose hold has ended without them: with it, their gateway has died. */
+/** Those whose hold has ended without them: with it, their gateway has died. Key by key: a batch may have its keys in another order. */
 export function* loseRuns(nowMs: number): Work<void> {
-  yield* query(
-    `UPDATE @runs SET status = 'lost', expires_at_ms = $1 + keep_ms WHERE expires_at_ms IS NULL AND NOT EXISTS (
-      SELECT 1 FROM @holds h WHERE h.key_id = @runs.key_id AND h.id = @runs.hold_id)`,
-    nowMs,
-  );
+  const lost = `r.expires_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM @holds h WHERE h.key_id = r.key_id AND h.id = r.hold_id)`;
+  for (;;) {
+    const rows = yield* query(
+      `UPDATE @runs AS r SET status = 'lost', expires_at_ms = $1 + keep_ms
+        WHERE ${lost} AND r.key_id = (SELECT r.key_id FROM @runs r WHERE ${lost} LIMIT 1) RETURNING id`,
+      nowMs,
+    );
+    if (rows.length === 0) return;
+  }
 }
 
 /** Those that have expired, and those of keys that were revoked. */
-export function* pruneRuns(nowMs: number): Work<Pruned> {
+export function* pruneRuns({ dialect, nowMs }: Reading): Work<Pruned> {
   const rows = yield* query(
     `DELETE FROM @runs WHERE (key_id, id) IN (
-      SELECT r.key_id, r.id FROM @runs r JOIN @keys k ON k.key_id = r.key_id
+      SELECT r.key_id, r.id FROM @runs r JOIN @keys k ON k.key_id = r.key_id JOIN @run_bytes b ON b.key_id = r.key_id
         WHERE r.expires_at_ms <= $1 OR (r.expires_at_ms IS NOT NULL AND k.status = 'revoked')
-        LIMIT ${PRUNED_MAX}) RETURNING id`,
+        LIMIT ${PRUNED_MAX} ${dialect.unlocked('r', 'b')}) RETURNING id`,
     nowMs,
   );
   return { removed: rows.length, more: rows.length === PRUNED_MAX };

@@ -1,6 +1,7 @@
 /** What runs in the background: holds of dead owners are ended, and what is no longer needed is removed. */
 import { integer, text } from '../../storage/columns.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
+import { POSTGRES } from '../books/dialect.ts';
 import { loseRuns, pruneRuns } from '../books/runs.ts';
 import { CLAIM_KEEP_MS, type Pruned, RATE_WINDOW_MS, type Recovered, VOIDED_KEEP_MS } from '../operations.ts';
 import { applyBatch, type HotStorage } from './apply-batch.ts';
@@ -85,6 +86,6 @@ export async function prune(
     more ||= rows.length >= limit;
   }
   const responses = await pruneResponses(connection, nowMs);
-  const runs = await performIn((sql, values) => connection.query(sql, values), pruneRuns(nowMs));
+  const runs = await performIn((sql, values) => connection.query(sql, values), pruneRuns({ dialect: POSTGRES, nowMs }));
   return { removed: removed + responses.removed + runs.removed, more: more || responses.more || runs.more };
 }

@@ -1,6 +1,7 @@
 /** Responses that are kept for their keys, one statement for each operation; settlements write them in their own batch. */
 import { text } from '../../storage/columns.ts';
 import type { Connection } from '../../storage/postgres/connection.ts';
+import { POSTGRES } from '../books/dialect.ts';
 import type { Operation, OperationOf, Outcome, Pruned } from '../operations.ts';
 import { RESPONSE_OPERATIONS } from '../port-responses.ts';
 import { chainOf, linkFrom, PRUNED_RESPONSES_MAX } from '../rules/stored-responses.ts';
@@ -49,12 +50,14 @@ export async function performOnResponses(
   }
 }
 
-const EXPIRED = `SELECT key_id, id FROM gateway.responses
-  WHERE expires_at_ms <= $2 ORDER BY expires_at_ms LIMIT $1 FOR UPDATE SKIP LOCKED`;
-const OF_REVOKED = `SELECT r.key_id, r.id FROM gateway.response_bytes b
+/** With the sums of their keys, which change with them. */
+const UNLOCKED = POSTGRES.unlocked('r', 'b');
+const WITH_SUM = 'gateway.responses r JOIN gateway.response_bytes b ON b.key_id = r.key_id';
+const EXPIRED = `SELECT r.key_id, r.id FROM ${WITH_SUM}
+  WHERE r.expires_at_ms <= $2 ORDER BY r.expires_at_ms LIMIT $1 ${UNLOCKED}`;
+const OF_REVOKED = `SELECT r.key_id, r.id FROM ${WITH_SUM}
   JOIN gateway.accounts a ON a.key_id = b.key_id AND a.status = 'revoked'
-  JOIN gateway.responses r ON r.key_id = b.key_id
-  WHERE b.bytes > 0 LIMIT $1 FOR UPDATE OF r SKIP LOCKED`;
+  WHERE b.bytes > 0 LIMIT $1 ${UNLOCKED}`;
 
 /** Those that have expired, and those of keys that were revoked. */
 export async function pruneResponses(connection: Connection, nowMs: number): Promise<Pruned> {

@@ -1,5 +1,6 @@
 /** What runs in the background: holds of dead owners are ended, and rows that are no longer needed are removed. */
 import { text } from '../../storage/columns.ts';
+import { SQLITE } from '../books/dialect.ts';
 import { loseRuns, pruneRuns } from '../books/runs.ts';
 import { expireOf } from '../engine/promotions.ts';
 import { recoverHold } from '../engine/recover.ts';
@@ -71,7 +72,7 @@ export function prune(keys: KeyCache, limit: number, usageKeepMs: number | null)
     usageKeepMs === null ? 0 : sql.cold(OLD_USAGE).run(limit, nowMs - usageKeepMs).changes,
   ].map(Number);
   const responses = pruneResponses(sql.cold, nowMs);
-  const runs = performCold(sql.cold, pruneRuns(nowMs));
+  const runs = performCold(sql.cold, pruneRuns({ dialect: SQLITE, nowMs }));
   return {
     removed: counts.reduce((sum, rows) => sum + rows, responses.removed + runs.removed),
     more: counts.some((rows) => rows >= limit) || responses.more || runs.more,
