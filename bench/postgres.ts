@@ -34,7 +34,8 @@ const CASES: readonly Case[] = [
   { name: 'lone-two-replicas', keys: 1, levels: 0, replicas: 2, concurrency: 32 },
   { name: 'three-levels', keys: 1, levels: 3, replicas: 1, concurrency: 32 },
   { name: 'three-levels-two-replicas', keys: 1, levels: 3, replicas: 2, concurrency: 32 },
-  { name: 'many', keys: 1_000, levels: 0, replicas: 1, concurrency: 64 },
+  { name: 'many', keys: 1_000, levels: 0, replicas: 1, concurrency: 32 },
+  { name: 'many-64', keys: 1_000, levels: 0, replicas: 1, concurrency: 64 },
   { name: 'many-two-replicas', keys: 1_000, levels: 0, replicas: 2, concurrency: 32 },
   { name: 'one-at-a-time', keys: 1, levels: 0, replicas: 1, concurrency: 1 },
 ];

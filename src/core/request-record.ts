@@ -20,7 +20,7 @@ export interface RequestObserver {
   started(record: RequestRecord): void;
   /**
    * The request has ended, in whatever way; called once. Without a `keyId` it was never authenticated, and `started` was
-   * not called. The record changes no more, except that it loses its `body`: what is wanted of that has to be taken now.
+   * not called. The record changes no more, except that it loses its `body`, which a stream has lost already.
    */
   finished(record: RequestRecord): void;
 }
@@ -213,7 +213,7 @@ export class RequestRecord {
   /** How many pieces a stream was sent in, and how many of them before its first content. */
   chunks = 0;
   openingChunks = 0;
-  /** As it was received; null before that, and after the end. */
+  /** As it was received; null before that, and after the end or the first content of a stream. */
   body: Buffer | null = null;
   capture: Capture | null = null;
 

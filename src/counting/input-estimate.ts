@@ -61,6 +61,8 @@ export class InputEstimate {
   readonly #counted: ExactCount | null;
   #prompt: Prompt | null = null;
   #guessed: number | null = null;
+  /** Once the text is gone. */
+  #released: number | null = null;
 
   constructor(request: CountedRequest, model: Model, targets: readonly Target[], counted: ExactCount | null) {
     this.#request = request;
@@ -72,7 +74,13 @@ export class InputEstimate {
 
   /** The likely tokens of the whole input, also where that is more than the window has room for. */
   get likely(): number {
-    return Math.min(this.#likely(), this.#highOfBytes());
+    return this.#released ?? Math.min(this.#likely(), this.#highOfBytes());
+  }
+
+  /** The text will not be counted any more, and is not kept: what is asked for from now on are `high` and `likely`. */
+  release(): void {
+    this.#released = this.likely;
+    this.#prompt = null;
   }
 
   /** Whether the window may be exceeded, so that a count has to decide; one that is late has not. */

@@ -10,8 +10,9 @@ import type { ReplyRecorder } from './reply-recorder.ts';
 import type { ResponseSink } from './response-sink.ts';
 
 export interface AttemptOptions {
-  readonly call: UpstreamCall;
-  readonly lane: Lane;
+  /** These two carry the request, and are null when it will not be sent again. */
+  readonly call: UpstreamCall | null;
+  readonly lane: Lane | null;
   readonly stream: boolean;
   readonly response: ResponseSink;
   readonly recorder: ReplyRecorder | null;

@@ -68,7 +68,7 @@ export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
 
   constructor(options: AttemptOptions) {
     this.#options = options;
-    this.#stream = options.stream ? options.lane.stream() : null;
+    this.#stream = (options.stream && options.lane?.stream()) || null;
     this.#silence = options.stream ? silences.add(this) : null;
     if (options.elastic && this.#stream) {
       options.elastic.follow(this, () => this.#stream?.sample?.() ?? null);
@@ -80,10 +80,11 @@ export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
   }
 
   start(upstream: Upstream): void {
-    if (this.#phase === 'ended') return;
-    this.#options.record.startedAt = performance.now();
+    const { call, record } = this.#options;
+    if (this.#phase === 'ended' || call === null) return;
+    record.startedAt = performance.now();
     try {
-      this.#handle = upstream.send(this.#options.call, this);
+      this.#handle = upstream.send(call, this);
     } catch (error) {
       this.#fault(error);
     }
@@ -307,7 +308,9 @@ export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
 
   #endWhole(): void {
     try {
-      const { body, meter, sample } = this.#options.lane.whole(this.#collected.whole());
+      const { lane } = this.#options;
+      if (lane === null) return;
+      const { body, meter, sample } = lane.whole(this.#collected.whole());
       this.#prove();
       this.#end({
         kind: 'complete',

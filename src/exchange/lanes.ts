@@ -67,6 +67,11 @@ export class Lanes {
     return lane;
   }
 
+  /** No target is asked any more. */
+  release(): void {
+    this.#made = null;
+  }
+
   #laneOrRefusal(target: Target, provider: Provider): Lane | GatewayError {
     for (let made = this.#made; made !== null; made = made.before) {
       if (made.provider === provider && areAskedAlike(made.target, target)) return made.lane;

@@ -22,7 +22,7 @@ import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import { growthOf } from './elastic-plan.ts';
 import { Lanes } from './lanes.ts';
 import type { Plan } from './plan.ts';
-import { worstTokens } from './price.ts';
+import { priceOf, worstTokens } from './price.ts';
 import type { FormatEndpoint, ReadRequest, ValidRequest } from './request.ts';
 import { largestOutput, mayUse, modelRefused, whoseOutput } from './restrictions.ts';
 
@@ -106,6 +106,7 @@ export function makePlan(
     targets: reachable,
     lanes,
     input,
+    ...priceOf(request, model, reachable),
     outputLimit,
     outputLimitMin: Math.min(limits.outputLimitMin, outputLimit),
     elastic,

@@ -1,5 +1,6 @@
 /** The plan of a request: decided from itself and the catalog alone, before anything is held for it. */
 import type { Model, Target } from '../core/model.ts';
+import type { HoldTerms } from '../core/money.ts';
 import type { InputEstimate } from '../counting/input-estimate.ts';
 import type { Lanes } from './lanes.ts';
 import type { ValidRequest } from './request.ts';
@@ -26,6 +27,10 @@ export interface Plan extends Growth {
   readonly targets: readonly Target[];
   readonly lanes: Lanes;
   readonly input: InputEstimate;
+  /** How often the model may run for the answer. */
+  readonly runs: number;
+  /** The dearest that the request can be at any of its targets. */
+  readonly terms: HoldTerms;
   /** Effective limit of one choice, if the balance carries it. */
   readonly outputLimit: number;
   /** The least that a hold must carry. */

@@ -1,10 +1,12 @@
 /** Plan → amount to hold; amount held → output limit. In the key's own unit. */
 import type { Mode } from '../core/key.ts';
+import type { Model, Target } from '../core/model.ts';
 import { affordableOutputTokens, type HoldTerms, PLAIN_TERMS, worstCostNanos } from '../core/money.ts';
 import { holdTerms } from '../core/price-terms.ts';
 import { arrayAt } from '../lib/json.ts';
 import { compactsMidway } from '../wire/compaction.ts';
 import type { Plan } from './plan.ts';
+import type { ValidRequest } from './request.ts';
 
 interface HoldAmounts {
   readonly amount: bigint;
@@ -13,6 +15,11 @@ interface HoldAmounts {
 
 /** For a summary of the conversation the model runs once more: over the same input, to the same limit. */
 const RUNS_WITH_COMPACTION = 2;
+
+/** What the request itself says of its price, for its plan. */
+export function priceOf(request: ValidRequest, model: Model, targets: readonly Target[]): Pick<Plan, 'runs' | 'terms'> {
+  return { runs: compactsMidway(request.body) ? RUNS_WITH_COMPACTION : 1, terms: termsOf(request, model, targets) };
+}
 
 export function holdAmounts(mode: Mode, plan: Plan): HoldAmounts {
   const answers = answersOf(plan);
@@ -33,46 +40,42 @@ export function holdTokens(plan: Plan): { readonly tokens: bigint; readonly toke
 export function couldAffordWithExactCount(mode: Mode, plan: Plan, available: bigint): boolean {
   const outputTokens = Math.min(plan.outputLimitMin * answersOf(plan), plan.firstOutputTokens);
   // Half of the guess is less than any count that the guess can turn out to be.
-  return worst(mode, plan, Math.floor(plan.input.likely / 2) * runsOf(plan), outputTokens) <= available;
+  return worst(mode, plan, Math.floor(plan.input.likely / 2) * plan.runs, outputTokens) <= available;
 }
 
 /** The effective output limit of one choice that this hold carries. */
 export function outputLimitWithin(mode: Mode, plan: Plan, held: bigint): number {
-  const inputTokens = plan.input.high * runsOf(plan);
+  const inputTokens = plan.input.high * plan.runs;
   const tokens =
     mode === 'credit'
-      ? affordableOutputTokens(plan.model.pricing, inputTokens, held, termsOf(plan))
+      ? affordableOutputTokens(plan.model.pricing, inputTokens, held, plan.terms)
       : Number(held - BigInt(inputTokens));
   return Math.min(plan.outputLimit, Math.floor(tokens / answersOf(plan)));
 }
 
 /** The amount that carries the input and this much output, whatever class and tier they fall in. */
 export function holdFor(mode: Mode, plan: Plan, outputTokens: number): bigint {
-  return worst(mode, plan, plan.input.high * runsOf(plan), outputTokens);
+  return worst(mode, plan, plan.input.high * plan.runs, outputTokens);
 }
 
 /** The most tokens that the request can take; only hosted tools that run add to it. */
 export function worstTokens(plan: Plan): number {
-  return plan.input.high * runsOf(plan) + plan.outputLimit * answersOf(plan);
+  return plan.input.high * plan.runs + plan.outputLimit * answersOf(plan);
 }
 
 /** How often the output limit may be used up. */
 function answersOf(plan: Plan): number {
-  return plan.request.info.choices * runsOf(plan);
-}
-
-function runsOf({ request }: Plan): number {
-  return compactsMidway(request.body) ? RUNS_WITH_COMPACTION : 1;
+  return plan.request.info.choices * plan.runs;
 }
 
 function worst(mode: Mode, plan: Plan, inputTokens: number, outputTokens: number): bigint {
   return mode === 'credit'
-    ? worstCostNanos(plan.model.pricing, inputTokens, outputTokens, termsOf(plan))
+    ? worstCostNanos(plan.model.pricing, inputTokens, outputTokens, plan.terms)
     : BigInt(inputTokens) + BigInt(outputTokens);
 }
 
 /** The dearest that tier, hosted tools, sound and images can make the request at any of its targets. */
-function termsOf({ model, targets, request }: Plan): HoldTerms {
+function termsOf(request: ValidRequest, model: Model, targets: readonly Target[]): HoldTerms {
   const { hostedTools, needs } = request.info;
   const { multipliers } = request.costFields;
   const modalities = arrayAt(request.body, 'modalities') ?? [];

@@ -46,16 +46,20 @@ interface AnswersRequest extends AnswerOptions {
 /** The half of a lane that carries answers. */
 export type Answers = Pick<Lane, 'whole' | 'stream'>;
 
+// Not made beside the request: a function keeps what others beside it refer to, and a stream keeps these.
+const nowS = (): number => Math.floor(Date.now() / 1_000);
+const none = (): number => 0;
+
 export function answersThrough(request: AnswersRequest): Answers {
   const { from: client, to: target } = request;
   const context = (): AnswerContext => ({
     publicModel: request.publicModel,
     request: echoedRequest(request.body, request.state),
     hidesEncrypted: request.state?.hidesEncrypted,
-    nowS: request.nowS ?? (() => Math.floor(Date.now() / 1000)),
+    nowS: request.nowS ?? nowS,
     answerId: request.answerId ?? randomUUID().replaceAll('-', ''),
     includeUsage: request.includeUsage,
-    likelyInputTokens: request.likelyInputTokens ?? (() => 0),
+    likelyInputTokens: request.likelyInputTokens ?? none,
     outputLimit: request.outputLimit(),
   });
   const filter = (): AnswerFilter =>

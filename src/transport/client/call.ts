@@ -8,6 +8,7 @@ import type { DeadlineTimer, HasDeadline } from '../../lib/deadline-timer.ts';
 import type { Node } from '../../lib/linked-list.ts';
 import type { CallHandle, CallTimeouts, FailureKind, ResponseHeaders, ResponseListener } from '../client.ts';
 import { connectFailure, failureCode, isProxyRefusal, isStale } from './failure.ts';
+import { Pieces } from './pieces.ts';
 import type { UpstreamPool } from './pool.ts';
 import { isAmbiguous, isTrailer, type RawHeaders } from './response-head.ts';
 
@@ -26,6 +27,7 @@ export class HttpCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
   readonly #pool: UpstreamPool;
   /** Kept until the request is written. */
   #options: Dispatcher.DispatchOptions | null;
+  readonly #pieces: Pieces | null;
   #state: 'connecting' | 'waiting' | 'receiving' | 'over' = 'connecting';
   #controller: Dispatcher.DispatchController | null = null;
   /** The connection that is being opened for this call alone. */
@@ -52,6 +54,8 @@ export class HttpCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     this.#deadlines = deadlines;
     this.#pool = pool;
     this.#options = options;
+    const body: unknown = options.body;
+    this.#pieces = body instanceof Pieces ? body : null;
     this.#node = deadlines.add(this);
     deadlines.set(this, timeouts.connectMs);
   }
@@ -113,7 +117,7 @@ export class HttpCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     this.#deadlines.set(this, this.#timeouts.firstByteMs);
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: RawHeaders): void {
     if (this.#state !== 'waiting') return;
     if (status < 200) {
       this.#informational += 1;
@@ -125,6 +129,9 @@ export class HttpCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
       return;
     }
     this.#state = 'receiving';
+    this.#pieces?.release();
+    // As they were received, a buffer for each name and each value: 2 KB of an open stream.
+    controller.rawHeaders = null;
     this.#head = { status, headers };
     this.#schedule();
   }

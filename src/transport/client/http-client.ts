@@ -4,8 +4,12 @@ import { DeadlineTimer } from '../../lib/deadline-timer.ts';
 import { getOrInsert } from '../../lib/get-or-insert.ts';
 import type { CallHandle, Destination, OutgoingRequest, ResponseListener } from '../client.ts';
 import { HttpCall } from './call.ts';
+import { Pieces } from './pieces.ts';
 import { openUpstreamPool, type UpstreamPool } from './pool.ts';
 import { isSendable } from './sendable.ts';
+
+/** A smaller body may stay in memory until the response has ended: undici sends it with the head, in one piece. */
+const KEPT_BYTES_MAX = 16 * 1024;
 
 /** What is derived from a destination once. */
 interface Prepared {
@@ -28,7 +32,9 @@ export class HttpClient {
       path: destination.path,
       method: 'POST',
       headers: headers ?? [],
-      ...(Buffer.isBuffer(body) ? { body } : inPieces(headers ?? [], body)),
+      ...(Buffer.isBuffer(body) && body.length <= KEPT_BYTES_MAX
+        ? { body }
+        : inPieces(headers ?? [], new Pieces(body))),
     };
     const call = new HttpCall(listener, timeouts, this.#deadlines, pool, options);
     if (headers === null) call.refuse('ERR_INVALID_CHAR');
@@ -63,8 +69,6 @@ export class HttpClient {
  * undici writes an iterable of buffers piece by piece; its type does not say so. For 200 KB this saves 90 of 150 us against
  * `Buffer.concat` (measured apart, 27258a1).
  */
-function inPieces(headers: string[], pieces: readonly Buffer[]): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
-  let bytes = 0;
-  for (const piece of pieces) bytes += piece.length;
-  return { headers: [...headers, 'content-length', String(bytes)], body: pieces as unknown as Buffer };
+function inPieces(headers: string[], body: Pieces): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+  return { headers: [...headers, 'content-length', String(body.bytes)], body: body as unknown as Buffer };
 }

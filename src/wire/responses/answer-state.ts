@@ -17,9 +17,10 @@ const LINE_FEED = Buffer.from('\n');
 
 export const ENCRYPTED_REASONING = 'reasoning.encrypted_content';
 
-/** The members of the request that an answer repeats, as the client sent them. */
+/** The members of the request that an answer may repeat, as the client sent them: not the conversation, which is long. */
 export function echoedRequest(body: JsonObject, state: AnswerState | undefined): JsonObject {
-  return state === undefined ? body : { ...body, ...statedFields(state) };
+  const { input: _input, messages: _messages, system: _system, ...members } = body;
+  return state === undefined ? members : Object.assign(members, statedFields(state));
 }
 
 /** The item as a client sees it that did not ask for encrypted reasoning. Other items are of no use without theirs. */

@@ -15,7 +15,8 @@ const PLAN = {
   outputLimit: OUTPUT_LIMIT,
   input: { likely: INPUT_TOKENS, high: INPUT_TOKENS },
   targets: [],
-  request: { info: { choices: 1 }, body: {} },
+  runs: 1,
+  request: { info: { choices: 1 } },
 } as unknown as Plan;
 
 interface Watched {

@@ -5,7 +5,7 @@ import type { Pricing } from '../../../src/core/money.ts';
 import { totalTokens } from '../../../src/core/usage.ts';
 import { chargeFor } from '../../../src/exchange/meter.ts';
 import type { Plan } from '../../../src/exchange/plan.ts';
-import { holdFor } from '../../../src/exchange/price.ts';
+import { holdFor, priceOf } from '../../../src/exchange/price.ts';
 import type { Meter } from '../../../src/wire/lane.ts';
 
 const rate = fc.bigInt({ min: 0n, max: 10n ** 9n });
@@ -62,16 +62,18 @@ const parts = fc.record({
 
 /** As far as a charge looks at it. */
 function planOf(price: Pricing, fields: object, highInput: number): Plan {
-  return {
+  const request = {
+    body: { modalities: ['audio'] },
+    costFields: { multipliers: fields, betas: [] },
+    info: { hostedTools: [{ type: 'web_search_20250305', param: 'tools[0]' }], needs: {}, choices: 1 },
+  };
+  const plan = {
     model: { pricing: price, providerPricing: price },
     targets: [{ provider: 'p' }],
     input: { high: highInput, likely: highInput },
-    request: {
-      body: { modalities: ['audio'] },
-      costFields: { multipliers: fields, betas: [] },
-      info: { hostedTools: [{ type: 'web_search_20250305', param: 'tools[0]' }], needs: {}, choices: 1 },
-    },
+    request,
   } as unknown as Plan;
+  return { ...plan, ...priceOf(plan.request, plan.model, plan.targets) };
 }
 
 describe('a charge', () => {
