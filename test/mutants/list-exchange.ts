@@ -92,15 +92,15 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'exchange/price.ts',
-        'return worst(mode, plan, plan.input.high * runsOf(plan), outputTokens);',
-        'return worst(mode, plan, plan.input.likely * runsOf(plan), outputTokens);',
+        'return worst(mode, plan, plan.input.high * plan.runs, outputTokens);',
+        'return worst(mode, plan, plan.input.likely * plan.runs, outputTokens);',
       ],
     ],
     tests: [[HOLDS, 'the worst case is held while it runs']],
   },
   {
     name: 'hold bounds: n does not multiply the output',
-    edits: [['exchange/price.ts', 'return plan.request.info.choices * runsOf(plan);', 'return runsOf(plan);']],
+    edits: [['exchange/price.ts', 'return plan.request.info.choices * plan.runs;', 'return plan.runs;']],
     tests: [[HOLDS, 'n multiplies the output bound']],
   },
   {
