@@ -39,6 +39,7 @@ const JSON_OR_UNNAMED = /^(?:application\/(?:[\w.-]+\+)?json *(?:;|$)|$)/i;
 
 /** A timer for each stream would have to be moved with each of its chunks. */
 const silences = new DeadlineTimer<Attempt>();
+const RELEASED = 'the request was released before it was sent or answered';
 
 export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
   readonly ended: Promise<AttemptEnd>;
@@ -81,9 +82,10 @@ export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
 
   start(upstream: Upstream): void {
     const { call, record } = this.#options;
-    if (this.#phase === 'ended' || call === null) return;
+    if (this.#phase === 'ended') return;
     record.startedAt = performance.now();
     try {
+      if (call === null) throw new Error(RELEASED);
       this.#handle = upstream.send(call, this);
     } catch (error) {
       this.#fault(error);
@@ -309,7 +311,7 @@ export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
   #endWhole(): void {
     try {
       const { lane } = this.#options;
-      if (lane === null) return;
+      if (lane === null) throw new Error(RELEASED);
       const { body, meter, sample } = lane.whole(this.#collected.whole());
       this.#prove();
       this.#end({
