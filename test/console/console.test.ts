@@ -130,6 +130,31 @@ await consoleStory(
       await story.inOrder();
     });
 
+    test('the timeline is legible, whichever of its parts took all the time', async () => {
+      const { page } = story;
+      const shown = page.getByRole('figure', { name: 'What happened when' });
+      const asAdmin = adminFetch(story.gateway.dataDir);
+      const found = (await asAdmin(`/requests?client_request_id=${OWN_ID}`)).body as { data: { id: string }[] };
+      const path = `/requests/${found.data[0]?.id}`;
+      const told = (await asAdmin(path)).body as { request: { attempts: object[] } };
+      const { request } = told;
+      const long = { admitted_ms: 987, first_byte_ms: 0, last_byte_ms: 987, settled_ms: 987, duration_ms: 987 };
+      const attempts = [{ ...request.attempts[0], started_ms: 0, ended_ms: 987 }];
+      await page.route(`**/admin/v1${path}`, (route) =>
+        route.fulfill({ json: { ...told, request: { ...request, ...long, attempts } } }),
+      );
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.reload();
+        await shown.getByText('987 ms', { exact: true }).first().waitFor();
+        await story.inOrder();
+      }
+      await page.unroute(`**/admin/v1${path}`);
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.reload();
+      await shown.waitFor();
+    });
+
     test('the palette finds pages and keys by name', async () => {
       const { page } = story;
       await page.keyboard.press('Control+k');

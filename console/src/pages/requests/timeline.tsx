@@ -42,6 +42,7 @@ export function Timeline({ of: request }: { of: LoggedRequest }) {
             <Label
               from={at(lane.from)}
               to={at(lane.to)}
+              tone={lane.tone}
               text={lane.from === lane.to ? `at ${milliseconds(lane.to)}` : milliseconds(lane.to - lane.from)}
             />
           </div>
@@ -59,20 +60,16 @@ export function Timeline({ of: request }: { of: LoggedRequest }) {
   );
 }
 
-/** Beside its bar, on the side where there is room. */
-function Label({ from, to, text }: { from: number; to: number; text: string }) {
-  const right = to < 88;
+/** Beside its bar, on the side where there is room, or else on it. */
+function Label({ from, to, tone, text }: { from: number; to: number; tone: Lane['tone']; text: string }) {
+  const [onTone, style] =
+    to < 88
+      ? [undefined, { left: `calc(${to}% + 8px)` }]
+      : from > 12
+        ? [undefined, { right: `calc(${100 - from}% + 8px)` }]
+        : [tone, { left: `calc(${from}% + 8px)` }];
   return (
-    <span
-      className={css.label}
-      style={
-        right
-          ? { left: `calc(${to}% + 8px)` }
-          : from > 12
-            ? { right: `calc(${100 - from}% + 8px)` }
-            : { left: `calc(${from}% + 8px)`, color: 'var(--surface)' }
-      }
-    >
+    <span className={css.label} data-on={onTone} style={style}>
       {text}
     </span>
   );
