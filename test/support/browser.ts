@@ -79,9 +79,13 @@ export async function showing(page: Page, work: () => Promise<void>): Promise<vo
   try {
     await work();
   } catch (cause) {
-    const text = await page.evaluate<string>('document.body.innerText').catch(String);
-    throw new Error(`${String(cause)}\n${page.url()} showed:\n${text.slice(0, SHOWN_MAX)}`, { cause });
+    throw new Error(`${String(cause)}\n${await shownBy(page)}`, { cause });
   }
+}
+
+export async function shownBy(page: Page): Promise<string> {
+  const text = await page.evaluate<string>('document.body.innerText').catch(String);
+  return `${page.url()} showed:\n${text.slice(0, SHOWN_MAX)}`;
 }
 
 /**

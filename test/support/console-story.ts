@@ -8,6 +8,7 @@ import {
   axeViolations,
   type BrowserStart,
   newContext,
+  shownBy,
   startBrowser,
   type WatchedPage,
   watchedPage,
@@ -136,8 +137,11 @@ export async function consoleStory(
     before(async () => story.begin(await start(), signedIn));
     after(() => story.end());
     beforeEach(() => assert(!broken, 'an earlier part of the story failed'));
-    afterEach((t) => {
-      broken ||= !(t as TestContext).passed;
+    afterEach(async (context) => {
+      const t = context as TestContext;
+      if (t.passed || broken) return;
+      broken = true;
+      t.diagnostic(await shownBy(story.page));
     });
     tell(story);
   });
