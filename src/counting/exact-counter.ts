@@ -4,8 +4,8 @@
  * the giant prompts of another. A count that cannot be had in time is late: it bounds the prompt from below, by what of it
  * has been counted.
  */
-import { Worker } from 'node:worker_threads';
-import { workerFile } from '../lib/worker-file.ts';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../lib/task-thread.ts';
 import type { ExactCount, Texts } from './exact-count.ts';
 import { type Slice, slicesOf } from './slices.ts';
 import type { Tokenizer } from './tokenizer.ts';
@@ -25,11 +25,8 @@ const WAIT_MS = 5_000;
 const QUEUE_MAX = 32;
 const UNITS_MAX = 8 * 1_024 * 1_024;
 const IDLE_MS = 60_000;
-/**
- * Text is encoded by way of much short-lived memory. 30 counts of 32 KB of random letters took 249 MB of the process with the
- * default of 16 MB and more for it, 187 MB with 4, and no longer. The two vocabularies take 110 MB.
- */
-const HEAP = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
+/** The two vocabularies take 110 MB. */
+const OLD_MB = 256;
 /** Nothing is known but that there is a prompt. */
 const UNCOUNTED: ExactCount = { low: 0, likely: 0, high: Number.POSITIVE_INFINITY, late: true };
 
@@ -82,7 +79,7 @@ export class ExactCounter {
   }
 
   #start(): Worker {
-    const worker = new Worker(workerFile('worker', import.meta.url), { resourceLimits: HEAP });
+    const worker = startThread('worker', import.meta.url, null, OLD_MB);
     worker.on('message', (counted: ExactCount) => this.#counted(counted));
     worker.on('error', (problem) => {
       this.#options.onProblem(problem);
