@@ -1,5 +1,6 @@
 /** `background: true`: the response is made in the background, by a run that belongs to the gateway. */
 import type { Policy } from '../core/policy.ts';
+import { nowS } from '../core/time.ts';
 import type { NewRun } from '../ledger/port.ts';
 import { isObject, type JsonObject } from '../lib/json.ts';
 import { refuse } from '../wire/errors.ts';
@@ -40,11 +41,11 @@ export function responseIdOf(requestId: string): string {
 /** The run of a request begins with its hold, and is named after it. */
 export function newRun(requestId: string, plan: Plan, { responses, runs }: Policy): NewRun {
   const { body, state } = plan.request;
-  const nowS = Math.floor(Date.now() / 1_000);
+  const createdS = nowS();
   const id = responseIdOf(requestId);
   const response = completeResponse(
     { id, background: true, status: 'in_progress', model: plan.model.id },
-    { request: echoedRequest(body, state?.answer), outputLimit: plan.outputLimit, nowS: () => nowS },
+    { request: echoedRequest(body, state?.answer), outputLimit: plan.outputLimit, nowS: () => createdS },
   );
   const input = JSON.stringify((state?.newInput ?? []).filter(isObject));
   return {

@@ -1,6 +1,7 @@
 /** Answers through the hub: read in the target's format, written in the client's, metered on the way. */
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
+import { nowS } from '../core/time.ts';
 import { type JsonObject, parseJson } from '../lib/json.ts';
 import { broken, UnfitAnswer } from './errors.ts';
 import type { WireFormat } from './format.ts';
@@ -46,8 +47,7 @@ interface AnswersRequest extends AnswerOptions {
 /** The half of a lane that carries answers. */
 export type Answers = Pick<Lane, 'whole' | 'stream'>;
 
-// Not made beside the request: a function keeps what others beside it refer to, and a stream keeps these.
-const nowS = (): number => Math.floor(Date.now() / 1_000);
+// Not made beside the request: a function keeps what others beside it refer to, and a stream keeps this one.
 const none = (): number => 0;
 
 export function answersThrough(request: AnswersRequest): Answers {

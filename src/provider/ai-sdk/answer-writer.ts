@@ -1,5 +1,6 @@
 /** The events of an answer as the bytes that a responses provider would send. One per call. */
 import { randomUUID } from 'node:crypto';
+import { nowS } from '../../core/time.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { stringAt } from '../../lib/json.ts';
 import { FORMATS } from '../../wire/formats.ts';
@@ -16,7 +17,7 @@ export function answerWriter(body: JsonObject): AnswerWriter {
   const context: AnswerContext = {
     publicModel: stringAt(body, 'model') ?? '',
     request: body,
-    nowS: () => Math.floor(Date.now() / 1_000),
+    nowS,
     answerId: randomUUID().replaceAll('-', ''),
     includeUsage: true,
     likelyInputTokens: () => 0,

@@ -1,5 +1,6 @@
 /** Ends a passed-through chat stream with `finish_reason: "length"`. */
 import { randomUUID } from 'node:crypto';
+import { nowS } from '../../core/time.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { compact, isObject, type JsonObject } from '../../lib/json.ts';
 import type { EndingFrames, LengthEnding } from '../passthrough/length-ending.ts';
@@ -26,7 +27,7 @@ export class ChatLengthEnding implements LengthEnding {
   }
 
   end(tokens: TokenCounts): EndingFrames {
-    const common = this.#common ?? { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1_000) };
+    const common = this.#common ?? { id: `chatcmpl-${randomUUID()}`, created: nowS() };
     // An answer that ends before its first chunk still says whose it is.
     const delta = this.#common === null ? { role: 'assistant', content: '' } : {};
     const usage = this.#includeUsage ? chatUsageFrame(common, this.#publicModel, tokens) : '';

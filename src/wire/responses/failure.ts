@@ -1,4 +1,5 @@
 /** The in-band report of a responses stream that failed after it had started. */
+import { nowS } from '../../core/time.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { InBandFailure } from '../format.ts';
 import { completeResponse } from './complete.ts';
@@ -38,6 +39,6 @@ export function ended(item: Json): Json {
 
 /** For a failure of which no lane knows anything. */
 function blank({ publicModel }: InBandFailure): JsonObject {
-  const context = { request: {}, outputLimit: null, nowS: () => Math.floor(Date.now() / 1000) };
+  const context = { request: {}, outputLimit: null, nowS };
   return completeResponse({ id: '', status: 'failed', model: publicModel ?? '' }, context);
 }

@@ -1,4 +1,5 @@
 /** Responses as a wire format. */
+import { nowS } from '../../core/time.ts';
 import { arrayAt, objectsAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
 import { generatedTexts } from '../generated-text.ts';
@@ -81,7 +82,7 @@ function completionOf(
     state,
     outputLimit,
     tokensMax,
-    nowS: () => Math.floor(Date.now() / 1000),
+    nowS,
     placeholderUsage: (outputBytes) =>
       writeResponsesTokens(placeholderUsage({ likelyInputTokens: likelyInputTokens ?? (() => 0) }, outputBytes)),
   };
