@@ -99,7 +99,8 @@ export function readWatermark(sql: ColdStatements): Watermark {
 
 /**
  * So many charges are read at a time, and as lists: a step takes 3.8 µs of each, where it took 7 to 9 one by one as objects. With
- * 4,096 it took as long, and what outlived the young generation made the thread's heap 49 MB instead of 14.5.
+ * 4,096 it took as long, and what outlived the young generation made the thread's heap 41 to 56 MB instead of 26.5 (before its young
+ * generation was small).
  */
 const PAGE = 256;
 
