@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { setTimeout } from 'node:timers/promises';
 import {
   type Browser,
   type BrowserContext,
@@ -47,6 +48,9 @@ async function packaged(): Promise<string> {
 /** For what never comes; a slow machine is not meant by it. */
 const NEVER_MS = 400_000;
 
+/** For what a page shows, asked once something has failed already. */
+const ANSWER_MS = 30_000;
+
 /** Characters of a page in an error. */
 const SHOWN_MAX = 2_000;
 
@@ -83,8 +87,10 @@ export async function showing(page: Page, work: () => Promise<void>): Promise<vo
   }
 }
 
+/** A page whose script never ends does not answer, and says so. */
 export async function shownBy(page: Page): Promise<string> {
-  const text = await page.evaluate<string>('document.body.innerText').catch(String);
+  const silent = setTimeout(ANSWER_MS, `no answer within ${ANSWER_MS / 1_000} seconds`, { ref: false });
+  const text = await Promise.race([page.evaluate<string>('document.body.innerText').catch(String), silent]);
   return `${page.url()} showed:\n${text.slice(0, SHOWN_MAX)}`;
 }
 
@@ -131,11 +137,13 @@ interface AxeResult {
 /** Violations of WCAG 2 A and AA, each with the elements that it is about. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axeSource);
-  // Until the next frame a colour that changes is the former one, even where the change takes no time.
+  // Until the next frame a colour that changes is the former one, even where the change takes no time. A change that is
+  // finished may stay in the list until that frame, which only comes to a page that is not busy asking.
   await page.evaluate(`(async () => {
     const changes = () => document.getAnimations().filter((running) => running instanceof CSSTransition);
     for (let left = changes(); left.length > 0; left = changes()) {
       await Promise.allSettled(left.map(({ finished }) => finished));
+      await new Promise((resolve) => setTimeout(resolve, 10));
     }
   })()`);
   const { violations } = await page.evaluate<AxeResult>(
