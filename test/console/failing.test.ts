@@ -85,6 +85,7 @@ describe('the console of a gateway whose provider is down', { skip }, () => {
     }
     await page.getByRole('link', { name: /^3 requests, most with / }).click();
     await page.getByRole('button', { name: 'condition failed' }).waitFor();
+    await page.locator('tbody tr').nth(3).waitFor();
     assert.equal(await page.locator('tbody tr').count(), 4);
     assert.deepEqual(await axeViolations(page), []);
     assert.deepEqual(complaints, []);
