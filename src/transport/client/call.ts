@@ -65,7 +65,17 @@ export class HttpCall implements Dispatcher.DispatchHandler, CallHandle, HasDead
     const { dispatcher, connector } = this.#pool;
     if (connector) connector.last = null;
     dispatcher.dispatch(this.#options, this);
-    if (connector?.last && this.#state === 'connecting') this.#dialing = connector.last;
+    if (this.#pieces === null) this.#noteDialing();
+    // With an iterable undici begins in the microtask before this one.
+    else queueMicrotask(() => this.#noteDialing());
+  }
+
+  #noteDialing(): void {
+    const { connector } = this.#pool;
+    if (!connector?.last) return;
+    if (this.#state === 'connecting') this.#dialing = connector.last;
+    else if (this.#state === 'over') connector.last.destroy(GIVEN_UP);
+    connector.last = null;
   }
 
   refuse(code: string): void {

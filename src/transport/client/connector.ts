@@ -12,7 +12,10 @@ const PROBE_AFTER_MS = 60_000;
 const HIGH_WATER_MARK = 64 * 1_024;
 
 export class Connector {
-  /** The connection that was begun last. A pool begins one within `dispatch`, on behalf of that very call. */
+  /**
+   * The connection that was begun last, until somebody has looked. A pool begins one within `dispatch`, or for an iterable body in the
+   * next microtask, on behalf of that very call.
+   */
   last: Socket | null = null;
   readonly #connectMs: number;
   readonly #protocols: readonly string[];

@@ -32,9 +32,7 @@ export class HttpClient {
       path: destination.path,
       method: 'POST',
       headers: headers ?? [],
-      ...(Buffer.isBuffer(body) && body.length <= KEPT_BYTES_MAX
-        ? { body }
-        : inPieces(headers ?? [], new Pieces(body))),
+      ...(destination.network.http2 ? { body: whole(body) } : released(headers ?? [], body)),
     };
     const call = new HttpCall(listener, timeouts, this.#deadlines, pool, options);
     if (headers === null) call.refuse('ERR_INVALID_CHAR');
@@ -65,10 +63,20 @@ export class HttpClient {
   }
 }
 
+/** What an HTTP/2 server declares not to have processed is sent again, which undici does with a buffer and nothing else. */
+function whole(body: Buffer | readonly Buffer[]): Buffer {
+  return Buffer.isBuffer(body) ? body : Buffer.concat(body);
+}
+
 /**
  * undici writes an iterable of buffers piece by piece; its type does not say so. For 200 KB this saves 90 of 150 us against
  * `Buffer.concat` (measured apart, 27258a1).
  */
-function inPieces(headers: string[], body: Pieces): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
-  return { headers: [...headers, 'content-length', String(body.bytes)], body: body as unknown as Buffer };
+function released(
+  headers: string[],
+  body: Buffer | readonly Buffer[],
+): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+  if (Buffer.isBuffer(body) && body.length <= KEPT_BYTES_MAX) return { body };
+  const pieces = new Pieces(body);
+  return { headers: [...headers, 'content-length', String(pieces.bytes)], body: pieces as unknown as Buffer };
 }

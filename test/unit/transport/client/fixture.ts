@@ -186,6 +186,8 @@ export class Heard implements ResponseListener {
 }
 
 export const BODY = Buffer.from('{"model":"m"}');
+/** One that is sent piece by piece, and one that goes with the head. */
+export const BODIES = { small: BODY, large: Buffer.from(`{"model":"${'m'.repeat(20_000)}"}`) };
 export const TIMEOUTS = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000 };
 
 /** What a test may say about a call; the rest is usual. */

@@ -1,7 +1,13 @@
 /** Proxies, authorities, client certificates and HTTP/2, against real servers. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createSecureServer, type Http2SecureServer, type Http2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { type Network, PLAIN_NETWORK } from '../../../../src/core/provider.ts';
@@ -9,7 +15,7 @@ import { HttpClient } from '../../../../src/transport/client/http-client.ts';
 import { certificateOf, certificateOfLocalhost } from '../../../support/certificate.ts';
 import { ConnectProxy } from '../../../support/connect-proxy.ts';
 import { freePort } from '../../../support/free-port.ts';
-import { answer, BODY, type CallParts, destinationOf, Heard, RawServer, TIMEOUTS } from './fixture.ts';
+import { answer, BODIES, BODY, type CallParts, destinationOf, Heard, RawServer, TIMEOUTS } from './fixture.ts';
 
 const SHORT_MS = 60;
 const provider = certificateOf('provider.test');
@@ -227,6 +233,20 @@ describe('HTTP/2', () => {
     assert.equal(await other.heard.over, 'end');
   });
 
+  for (const [size, body] of Object.entries(BODIES)) {
+    test(`a stream that the server has not processed is sent again (a ${size} body)`, async () => {
+      await using server = await Http2Server.start();
+      await using client = new Client();
+      const { heard } = client.ask({ origin: server.origin, body }, { ca: server.certificate.cert, http2: true });
+      (await server.next()).stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      const { stream, bytes } = await server.next();
+      assert.equal(bytes, body.length);
+      stream.respond({ ':status': 200 });
+      stream.end('whole');
+      assert.equal(await heard.over, 'end');
+    });
+  }
+
   test('a pause holds the server up', async () => {
     await using server = await Http2Server.start();
     await using client = new Client();
@@ -281,6 +301,8 @@ describe('HTTP/2', () => {
 interface Http2Call {
   readonly stream: ServerHttp2Stream;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Of the body. */
+  readonly bytes: number;
   readonly closed: Promise<unknown>;
 }
 
@@ -304,9 +326,12 @@ class Http2Server implements AsyncDisposable {
     this.#server.on('stream', (stream: ServerHttp2Stream, headers) => {
       const closed = new Promise((resolve) => stream.once('close', resolve));
       stream.on('error', () => {});
-      stream.resume();
+      let bytes = 0;
+      stream.on('data', (piece: Buffer) => {
+        bytes += piece.length;
+      });
       stream.on('end', () => {
-        const call = { stream, headers, closed };
+        const call = { stream, headers, bytes, closed };
         const wake = this.#waiting.shift();
         if (wake) wake(call);
         else this.#arrived.push(call);

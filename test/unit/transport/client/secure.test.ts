@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { certificateOfLocalhost } from '../../../support/certificate.ts';
-import { answer, ClientFixture } from './fixture.ts';
+import { answer, BODIES, ClientFixture, TIMEOUTS } from './fixture.ts';
 
 const trusted = certificateOfLocalhost();
 const stranger = certificateOfLocalhost();
@@ -71,12 +71,38 @@ describe('https', () => {
     assert.ok(pauses > 3, `${pauses} pauses`);
   });
 
-  test('an abort in the middle of the handshake closes the connection', async () => {
-    await using plain = await ClientFixture.start();
-    const { handle, heard } = plain.ask({ origin: plain.server.origin().replace('http:', 'https:') });
-    const connection = await plain.server.next();
-    handle.abort();
-    await connection.closed;
-    assert.equal(heard.outcome, null);
-  });
+  // The client's own time-out would close the connection as well.
+  const patient = { ...TIMEOUTS, connectMs: 2 ** 31 - 1 };
+  for (const [size, body] of Object.entries(BODIES)) {
+    test(`an abort in the middle of the handshake closes the connection (a ${size} body)`, async () => {
+      await using plain = await ClientFixture.start();
+      const origin = plain.server.origin().replace('http:', 'https:');
+      const { handle, heard } = plain.ask({ origin, body, timeouts: patient });
+      const connection = await plain.server.next();
+      handle.abort();
+      await connection.closed;
+      assert.equal(heard.outcome, null);
+    });
+
+    test(`an abort before the handshake leaves no connection (a ${size} body)`, async () => {
+      await using plain = await ClientFixture.start();
+      const origin = plain.server.origin().replace('http:', 'https:');
+      plain.ask({ origin, body, timeouts: patient }).handle.abort();
+      await plain.freed();
+      const other = plain.ask({ origin, timeouts: patient });
+      // That of the first, if it got so far.
+      const connection = await plain.server.next();
+      other.handle.abort();
+      await connection.closed;
+      assert.equal(other.heard.outcome, null);
+    });
+
+    test(`a reset in the middle of the handshake is the end of the call, not one of a kept connection (a ${size} body)`, async () => {
+      await using plain = await ClientFixture.start();
+      const { heard } = plain.ask({ origin: plain.server.origin().replace('http:', 'https:'), body });
+      (await plain.server.next()).reset();
+      assert.match(await heard.over, /^unreachable \(/);
+      assert.equal(plain.server.connections, 1);
+    });
+  }
 });
