@@ -94,6 +94,7 @@ export class TaskThread<Task, Answer> {
     thread.on('exit', () => {
       // One that was ended had answered everything.
       if (this.#thread !== thread) return;
+      clearTimeout(this.#rest);
       this.#thread = null;
       const waiting = this.#waiting;
       this.#waiting = [];

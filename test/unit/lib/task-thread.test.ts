@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { TaskThread, type Thread } from '../../../src/lib/task-thread.ts';
@@ -73,6 +74,14 @@ describe('a thread for tasks', () => {
     assert.equal(await thread.ask('c'), 'c done');
     await thread.close();
     assert.equal(started.length, 2);
+  });
+
+  test('that ends by itself while it rests does not hold up close', async () => {
+    const { thread, started } = echoing(1);
+    await thread.ask('a');
+    started[0]?.fail(new Error('out of memory'));
+    await delay(10);
+    await thread.close();
   });
 
   test('[F31] has its own small young generation where the process has a flag for its own', async () => {
