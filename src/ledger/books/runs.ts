@@ -181,7 +181,7 @@ export function* pruneRuns({ dialect, nowMs }: Reading): Work<Pruned> {
     `DELETE FROM @runs WHERE (key_id, id) IN (
       SELECT r.key_id, r.id FROM @runs r JOIN @keys k ON k.key_id = r.key_id JOIN @run_bytes b ON b.key_id = r.key_id
         WHERE r.expires_at_ms <= $1 OR (r.expires_at_ms IS NOT NULL AND k.status = 'revoked')
-        LIMIT ${PRUNED_MAX} ${dialect.unlocked('r', 'b')}) RETURNING id`,
+        LIMIT ${PRUNED_MAX} ${dialect.unlocked('b', 'r')}) RETURNING id`,
     nowMs,
   );
   return { removed: rows.length, more: rows.length === PRUNED_MAX };

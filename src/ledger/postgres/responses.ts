@@ -50,8 +50,8 @@ export async function performOnResponses(
   }
 }
 
-/** With the sums of their keys, which change with them. */
-const UNLOCKED = POSTGRES.unlocked('r', 'b');
+/** With the sums of their keys, which change with them. The sum goes first: nothing is written to rows of a key that is in use. */
+const UNLOCKED = POSTGRES.unlocked('b', 'r');
 const WITH_SUM = 'gateway.responses r JOIN gateway.response_bytes b ON b.key_id = r.key_id';
 const EXPIRED = `SELECT r.key_id, r.id FROM ${WITH_SUM}
   WHERE r.expires_at_ms <= $2 ORDER BY r.expires_at_ms LIMIT $1 ${UNLOCKED}`;
