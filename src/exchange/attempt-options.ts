@@ -26,6 +26,8 @@ export interface AttemptOptions {
   onProof(firstByteMs: number): void;
   /** The first generated text of a stream goes to the client; without any, the end of its answer. Called at most once. */
   onFirstContent(): void;
+  /** What `onFirstContent` was told of is on its way. */
+  onContentSent(): void;
   /** The attempt has ended; called once, before anybody else hears of it. */
   onEnd(end: AttemptEnd): void;
   /** Something was thrown while the call was made or read: a fault of this program, for the operator's log. */

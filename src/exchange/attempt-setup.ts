@@ -22,6 +22,7 @@ import { noteFailedAttempt } from './failed-attempt.ts';
 import type { Gateway } from './gateway.ts';
 import type { ReplyRecorder } from './reply-recorder.ts';
 import type { RequestHeaders } from './request.ts';
+import { remembers } from './request-state.ts';
 import type { ResponseSink } from './response-sink.ts';
 
 /** How long a refused or used-up credential rests where the provider does not say. */
@@ -118,6 +119,9 @@ class AttemptSetup implements AttemptOptions {
   onFirstContent(): void {
     this.#exchange.record.firstContent();
     this.#exchange.answered();
+  }
+
+  onContentSent(): void {
     // Until the client has seen something of the answer, another target may be asked.
     if (this.response.headersSent) this.#releaseRequest();
   }
@@ -132,6 +136,8 @@ class AttemptSetup implements AttemptOptions {
     this.lane = null;
     plan.lanes.release();
     plan.input.release();
+    const { state } = plan.request;
+    if (state && !remembers(state)) state.newInput = [];
     releaseBody(plan.request);
     record.body = null;
   }

@@ -206,12 +206,15 @@ export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
     this.#prove();
     this.#contentSent = true;
     // An answer may open long before its first text: a model that reasons says nothing meanwhile.
-    if (!this.#generated && (this.#stream?.outputBytes ?? 0) > 0) {
+    const isFirst = !this.#generated && (this.#stream?.outputBytes ?? 0) > 0;
+    if (isFirst) {
       this.#generated = true;
       this.#options.onFirstContent();
     }
     recorder?.add(bytes);
-    if (!response.write(bytes) && !this.#blocked) {
+    const isTaken = response.write(bytes);
+    if (isFirst) this.#options.onContentSent();
+    if (!isTaken && !this.#blocked) {
       this.#blocked = true;
       this.#handle?.pause();
       response.onDrain(() => {
@@ -309,9 +312,12 @@ export class Attempt implements UpstreamListener, ElasticListener, HasDeadline {
   }
 
   #endWhole(): void {
+    const { lane } = this.#options;
+    if (lane === null) {
+      this.#fault(new Error(RELEASED));
+      return;
+    }
     try {
-      const { lane } = this.#options;
-      if (lane === null) throw new Error(RELEASED);
       const { body, meter, sample } = lane.whole(this.#collected.whole());
       this.#prove();
       this.#end({

@@ -4,7 +4,7 @@ import type { KeptResponse } from '../ledger/port.ts';
 import { isObject, type JsonObject, objectsAt } from '../lib/json.ts';
 import { FinalBytes } from '../wire/responses/answer-state.ts';
 import { isStorableId, writeOutput, writeResponse } from '../wire/responses/stored-items.ts';
-import type { RequestState } from './request-state.ts';
+import { type RequestState, remembers } from './request-state.ts';
 
 export interface FinishedAnswer {
   readonly bytes: Buffer;
@@ -24,7 +24,7 @@ export function finishAnswer(
   storage: ResponseStorage,
 ): FinishedAnswer {
   // The events of a stream have said so already.
-  if (streamed && !state.answer.store && state.memory === null) return { bytes, kept: null };
+  if (streamed && !remembers(state)) return { bytes, kept: null };
   const final = new FinalBytes(bytes, streamed);
   const kept = state.answer.store && final.response ? keptResponse(state, final.response, provider, storage) : null;
   // A response without its input is there for item references, but it is not stored as a whole.

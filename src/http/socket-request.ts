@@ -11,6 +11,8 @@ type Opened = Pick<
   'originMode' | 'origin' | 'path' | 'headers' | 'clientAddress'
 >;
 
+const NOTHING = Buffer.alloc(0);
+
 export class SocketRequest implements ClientRequest<typeof RESPONSES_OVER_WEBSOCKET> {
   readonly requestId: string;
   readonly endpoint = RESPONSES_OVER_WEBSOCKET;
@@ -22,7 +24,8 @@ export class SocketRequest implements ClientRequest<typeof RESPONSES_OVER_WEBSOC
   readonly clientAddress: string;
   readonly record: RequestRecord;
   readonly memory: ResponseMemory;
-  readonly #body: Buffer | GatewayError;
+  /** Until it is read. */
+  #body: Buffer | GatewayError;
 
   constructor(opened: Opened, record: RequestRecord, memory: ResponseMemory, body: Buffer | GatewayError) {
     this.requestId = record.requestId;
@@ -36,8 +39,10 @@ export class SocketRequest implements ClientRequest<typeof RESPONSES_OVER_WEBSOC
     this.#body = body;
   }
 
-  /** The connection has taken no larger one. */
+  /** Once. The connection has taken no larger one. */
   async readBody(): Promise<Buffer | GatewayError> {
-    return this.#body;
+    const body = this.#body;
+    this.#body = NOTHING;
+    return body;
   }
 }

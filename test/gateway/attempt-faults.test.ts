@@ -45,11 +45,15 @@ function thrown(): never {
 interface Tried {
   readonly attempt: Attempt;
   readonly faults: unknown[];
+  /** What the client had been given when the attempt said that the first content was on its way. */
+  readonly sent: number[];
   aborted(): boolean;
 }
 
 function tried(stream: Partial<LaneStream>): Tried {
   const faults: unknown[] = [];
+  const sent: number[] = [];
+  const response = responseSink();
   let aborted = false;
   const lane: Lane = {
     kind: 'translate',
@@ -77,13 +81,14 @@ function tried(stream: Partial<LaneStream>): Tried {
     },
     lane,
     stream: true,
-    response: responseSink(),
+    response,
     recorder: null,
     keepAlive: CONTENT,
     streams: { totalMs: 0, keepAliveMs: 0, headersWaitMs: 0, holdWaitMs: 0 },
     secrets: () => [],
     onProof: () => {},
     onFirstContent: () => {},
+    onContentSent: () => sent.push(response.written.length),
     record: new AttemptRecord(TARGET, 'translate', 0, 0),
     onEnd: () => {},
     onFault: (error) => faults.push(error),
@@ -100,7 +105,7 @@ function tried(stream: Partial<LaneStream>): Tried {
   const attempt = new Attempt(options);
   attempt.start({ send: () => handle });
   attempt.onHeaders(200, { contentType: 'text/event-stream', retryAfter: null, requestId: null });
-  return { attempt, faults, aborted: () => aborted };
+  return { attempt, faults, sent, aborted: () => aborted };
 }
 
 describe('a fault while an answer is read', () => {
@@ -133,4 +138,11 @@ describe('a fault while an answer is read', () => {
     assert.deepEqual(end.meter, { ...METER, sample: null });
     assert.equal(faults.length, 1);
   });
+});
+
+test('the first content is on its way when that is told, once: a background run knows only then that it was seen', () => {
+  const { attempt, sent } = tried({});
+  attempt.onData(CONTENT);
+  attempt.onData(CONTENT);
+  assert.deepEqual(sent, [1]);
 });

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CreatedKey } from '../../src/admin/keys/schema.ts';
 import { socketPath } from '../../src/admin/socket.ts';
+import type { Format } from '../../src/core/endpoints.ts';
 import { adminAt, type TestAdmin } from './admin-client.ts';
 import { configFileIn, gatewayEnvironment } from './gateway-environment.ts';
 import { configText, secretOf } from './scripted-gateway.ts';
@@ -39,7 +40,8 @@ export class MeasuredGateway implements AsyncDisposable {
     this.admin = adminAt(socketPath(folder));
   }
 
-  static async start(): Promise<MeasuredGateway> {
+  /** `format`: in which the provider is asked. */
+  static async start(format: Format = 'chat'): Promise<MeasuredGateway> {
     const provider = await ScriptedServer.start();
     const folder = await mkdtemp(join(tmpdir(), 'gateway-streams-'));
     const configFile = configFileIn(folder);
@@ -49,7 +51,7 @@ export class MeasuredGateway implements AsyncDisposable {
           kind: 'openai',
           base_url: `http://127.0.0.1:${provider.port}/v1`,
           api_key: secretOf('one'),
-          formats: ['chat'],
+          formats: [format],
           // Streams stand still until all of them are there, however long that takes.
           timeouts: { idle: 3_000 },
         },

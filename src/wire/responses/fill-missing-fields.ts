@@ -70,7 +70,8 @@ export function fillMissingFieldsLane(request: PassthroughRequest, format: Passt
 
 class FillingStream implements LaneStream {
   #lane: LaneStream;
-  readonly #rewrite: () => LaneStream;
+  /** It has the request; null when it has been used, or will not be. */
+  #rewrite: (() => LaneStream) | null;
   #splitter: FrameSplitter | null = new FrameSplitter();
   #seen: Buffer[] = [];
   #covered = Number.POSITIVE_INFINITY;
@@ -88,9 +89,11 @@ class FillingStream implements LaneStream {
       // Nothing is forwarded before the first event, so the lane that is fed here can still be left.
       return this.#lane.push(chunk);
     }
+    const rewrite = this.#rewrite;
     this.#splitter = null;
-    if (isCompleteEvent(first)) return this.#lane.push(chunk);
-    this.#lane = this.#rewrite();
+    this.#rewrite = null;
+    if (rewrite === null || isCompleteEvent(first)) return this.#lane.push(chunk);
+    this.#lane = rewrite();
     this.#lane.cover(this.#covered);
     if (this.#covered !== Number.POSITIVE_INFINITY) this.#lane.sample?.()?.widen();
     const bytes = Buffer.concat([...this.#seen, chunk]);
