@@ -106,7 +106,7 @@ function wholeAnswers(pick: Pick): Workload {
     rounds: pick([12, 5]),
     warmUpRounds: pick([COMPILED_AFTER / 2_000, 1]),
     cutAfterMarks: null,
-    runs: everyone(SMALL),
+    runs: everyone(SMALL, [...EVERYONE, 'floor', 'gateway pg tree']),
   };
   const latency: CaseSpec = {
     ...cpu,

@@ -1,6 +1,7 @@
 import type { Adapter } from '../peer.ts';
 import { bare, bareAgain, bareParse } from './bare.ts';
 import { direct } from './direct.ts';
+import { floor } from './floor.ts';
 import {
   gateway,
   gatewayAgain,
@@ -11,6 +12,7 @@ import {
   gatewaySilentAgain,
   gatewayTraced,
   gatewayTree,
+  gatewayTreeOnPostgres,
 } from './gateway.ts';
 import { nginx } from './nginx.ts';
 import { agentgateway, bifrost, litellm } from './others.ts';
@@ -23,9 +25,11 @@ export const ADAPTERS: readonly Adapter[] = [
   bare,
   bareAgain,
   bareParse,
+  floor,
   gateway,
   gatewayAgain,
   gatewayOnPostgres,
+  gatewayTreeOnPostgres,
   gatewayTree,
   gatewayGrown,
   gatewaySilent,

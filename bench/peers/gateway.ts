@@ -82,7 +82,10 @@ function gatewayOf(name: string, checkout: string, variant: (context: PeerContex
 /** The same on PostgreSQL, whose server counts as part of it. */
 export const gatewayOnPostgres = onPostgres('gateway pg', CHECKOUT);
 
-function onPostgres(name: string, checkout: string): Adapter {
+/** As `gateway tree`. */
+export const gatewayTreeOnPostgres = onPostgres('gateway pg tree', CHECKOUT, true);
+
+function onPostgres(name: string, checkout: string, tree = false): Adapter {
   const program = join(checkout, 'bin/gateway.mjs');
   return {
     name,
@@ -90,7 +93,11 @@ function onPostgres(name: string, checkout: string): Adapter {
     note: `${name} is the gateway on PostgreSQL; its CPU and memory are those of the gateway and the server together`,
     missing: () => (existsSync(program) ? null : `${program} is not there`),
     // The event loop that could be asked for its delay is not the gateway's.
-    launch: (context) => ({ ...launched(context, program), args: [ON_POSTGRES, program], runsOnNode: false }),
+    launch: (context) => ({
+      ...launched(context, program, {}, tree),
+      args: [ON_POSTGRES, program],
+      runsOnNode: false,
+    }),
   };
 }
 
