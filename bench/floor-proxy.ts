@@ -54,6 +54,10 @@ function open(name: string, columns: string): DatabaseSync {
   return database;
 }
 
+function whole(parts: readonly Buffer[]): Buffer {
+  return parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+}
+
 /** All that have ended by now are one commit and one flush; those that end meanwhile are the next. */
 function commit(): void {
   if (flushing || ended.length === 0) return;
@@ -109,7 +113,7 @@ class Forward implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    const body = this.#parts.length === 1 && this.#parts[0] ? this.#parts[0] : Buffer.concat(this.#parts);
+    const body = whole(this.#parts);
     const { usage } = JSON.parse(body.toString()) as { usage: { prompt_tokens: number; completion_tokens: number } };
     const answer = (): void => {
       this.#response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
@@ -150,5 +154,5 @@ function forward(request: IncomingMessage, response: ServerResponse, body: Buffe
 createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => parts.push(part));
-  request.on('end', () => forward(request, response, parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
+  request.on('end', () => forward(request, response, whole(parts)));
 }).listen({ port: Number(portText), host: '127.0.0.1', backlog: 4096 });

@@ -70,29 +70,27 @@ export function fillMissingFieldsLane(request: PassthroughRequest, format: Passt
 
 class FillingStream implements LaneStream {
   #lane: LaneStream;
-  /** It has the request; null when it has been used, or will not be. */
-  #rewrite: (() => LaneStream) | null;
-  #splitter: FrameSplitter | null = new FrameSplitter();
+  /** Until the first event is whole. The other lane has the request. */
+  #undecided: { readonly splitter: FrameSplitter; readonly rewrite: () => LaneStream } | null;
   #seen: Buffer[] = [];
   #covered = Number.POSITIVE_INFINITY;
 
   constructor(passthrough: LaneStream, rewrite: () => LaneStream) {
     this.#lane = passthrough;
-    this.#rewrite = rewrite;
+    this.#undecided = { splitter: new FrameSplitter(), rewrite };
   }
 
   push(chunk: Buffer): LaneStep {
-    if (this.#splitter === null) return this.#lane.push(chunk);
-    const first = firstEvent(this.#splitter, chunk);
+    if (this.#undecided === null) return this.#lane.push(chunk);
+    const { splitter, rewrite } = this.#undecided;
+    const first = firstEvent(splitter, chunk);
     if (first === null) {
       this.#seen.push(chunk);
       // Nothing is forwarded before the first event, so the lane that is fed here can still be left.
       return this.#lane.push(chunk);
     }
-    const rewrite = this.#rewrite;
-    this.#splitter = null;
-    this.#rewrite = null;
-    if (rewrite === null || isCompleteEvent(first)) return this.#lane.push(chunk);
+    this.#undecided = null;
+    if (isCompleteEvent(first)) return this.#lane.push(chunk);
     this.#lane = rewrite();
     this.#lane.cover(this.#covered);
     if (this.#covered !== Number.POSITIVE_INFINITY) this.#lane.sample?.()?.widen();
