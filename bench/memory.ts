@@ -70,7 +70,10 @@ async function measure(peer: RunningPeer, pid: number): Promise<string> {
 try {
   for (const adapter of adapters) {
     // Without the module that tells the delay of its loop, which takes 10 MB itself: it is TypeScript.
-    const plain = { ...adapter, launch: (context: PeerContext) => ({ ...adapter.launch(context), runsOnNode: false }) };
+    const plain = {
+      ...adapter,
+      launch: (context: PeerContext) => ({ ...adapter.launch(context), tellsLoopDelay: false }),
+    };
     const peer = await startPeer(plain, placement, {
       upstreamOrigin: upstream.origin,
       tls: null,

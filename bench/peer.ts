@@ -29,7 +29,10 @@ export interface Launch {
   readonly origin: string;
   /** A GET that answers below 500 once the peer serves. */
   readonly readyPath: string;
+  /** Its engine compiles what runs often, for tens of thousands of requests: it is warmed up for as long. */
   readonly runsOnNode: boolean;
+  /** Whether the process that is started is the one whose event loop serves; only Node's can be asked for its delay. */
+  readonly tellsLoopDelay: boolean;
   headers(shape: RequestShape, key: number): Readonly<Record<string, string>>;
   /** For peers that want the provider in the name. */
   modelName?(name: string): string;
@@ -85,7 +88,7 @@ export async function startPeer(
           args: launch.args,
           env: {
             ...launch.env,
-            ...(launch.runsOnNode
+            ...(launch.tellsLoopDelay
               ? { NODE_OPTIONS: `--import ${LOOP_DELAY_MODULE}`, BENCH_LOOP_DELAY_FILE: delayFile }
               : {}),
           },
@@ -98,7 +101,7 @@ export async function startPeer(
       launch,
       child,
       books,
-      loopDelayMs: () => (child && launch.runsOnNode ? readLoopDelay(child, delayFile) : Promise.resolve(null)),
+      loopDelayMs: () => (child && launch.tellsLoopDelay ? readLoopDelay(child, delayFile) : Promise.resolve(null)),
       stop: async () => child?.stop(),
     };
   } catch (error) {

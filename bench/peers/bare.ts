@@ -14,6 +14,7 @@ function bareProxy(name: string, flags: readonly string[]): Adapter {
       origin: originOf(context),
       readyPath: '/',
       runsOnNode: true,
+      tellsLoopDelay: true,
       headers: () => ({ authorization: 'Bearer bench' }),
     }),
   };

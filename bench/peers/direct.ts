@@ -11,6 +11,7 @@ export const direct: Adapter = {
     origin: context.upstreamOrigin,
     readyPath: '/',
     runsOnNode: false,
+    tellsLoopDelay: false,
     headers: () => ({ authorization: 'Bearer bench' }),
   }),
 };

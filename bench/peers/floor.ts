@@ -16,6 +16,7 @@ export const floor: Adapter = {
     origin: originOf(context),
     readyPath: '/',
     runsOnNode: true,
+    tellsLoopDelay: true,
     headers: () => ({ authorization: 'Bearer bench' }),
   }),
 };

@@ -73,7 +73,7 @@ function gatewayOf(name: string, checkout: string, variant: (context: PeerContex
         ...launch,
         env: { ...launch.env, ...env },
         args: [program, 'start'],
-        runsOnNode: true,
+        tellsLoopDelay: true,
       };
     },
   };
@@ -92,11 +92,11 @@ function onPostgres(name: string, checkout: string, tree = false): Adapter {
     notQuick: true,
     note: `${name} is the gateway on PostgreSQL; its CPU and memory are those of the gateway and the server together`,
     missing: () => (existsSync(program) ? null : `${program} is not there`),
-    // The event loop that could be asked for its delay is not the gateway's.
     launch: (context) => ({
       ...launched(context, program, {}, tree),
       args: [ON_POSTGRES, program],
-      runsOnNode: false,
+      // What is started is the parent of both.
+      tellsLoopDelay: false,
     }),
   };
 }
@@ -140,7 +140,7 @@ function launched(
   program: string,
   more: object = {},
   tree = false,
-): Omit<Launch, 'args' | 'runsOnNode'> {
+): Omit<Launch, 'args' | 'tellsLoopDelay'> {
   const keys: CallerKey[] = [];
   const origin = originOf(context);
   const configFile = join(context.folder, 'gateway.yaml');
@@ -159,6 +159,7 @@ function launched(
     env,
     origin,
     readyPath: '/',
+    runsOnNode: true,
     headers: (_shape, key) => ({ authorization: `Bearer ${keys[key]?.key ?? ''}` }),
     prepare: () => prepare(origin, context.keys, keys, env, program, tree),
   };

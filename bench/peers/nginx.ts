@@ -18,6 +18,7 @@ export const nginx: Adapter = {
       origin: `http://127.0.0.1:${port}`,
       readyPath: '/',
       runsOnNode: false,
+      tellsLoopDelay: false,
       headers: () => ({ authorization: 'Bearer bench' }),
     };
   },

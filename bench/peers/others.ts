@@ -37,6 +37,7 @@ export const litellm: Adapter = {
       origin: `http://127.0.0.1:${port}`,
       readyPath: '/health/liveliness',
       runsOnNode: false,
+      tellsLoopDelay: false,
       headers: () => ({ authorization: `Bearer ${MASTER_KEY}` }),
     };
   },
@@ -64,6 +65,7 @@ export const bifrost: Adapter = {
       origin: `http://127.0.0.1:${port}`,
       readyPath: '/health',
       runsOnNode: false,
+      tellsLoopDelay: false,
       headers: () => HEADERS,
       modelName: (name) => `openai/${name}`,
     };
@@ -87,6 +89,7 @@ export const agentgateway: Adapter = {
       origin: `http://127.0.0.1:${port}`,
       readyPath: '/',
       runsOnNode: false,
+      tellsLoopDelay: false,
       headers: () => HEADERS,
     };
   },

@@ -20,6 +20,7 @@ export const portkey: Adapter = {
     origin: `http://127.0.0.1:${port}`,
     readyPath: '/',
     runsOnNode: true,
+    tellsLoopDelay: true,
     headers: (shape) => ({
       authorization: 'Bearer bench',
       'x-portkey-provider': shape.native === 'chat' ? 'openai' : 'anthropic',
