@@ -121,9 +121,12 @@ function requestPlaces(id: string, overMs: string, limited: string): string {
     ) r WHERE p.rpm_limit IS NOT NULL`;
 }
 const REQUESTS = { name: 'request-places', text: requestPlaces('u.id', 'w.over_ms', LIMITED) };
-/** Of keys that pay for themselves, whose time is their own: 60 µs of the server where the other statement takes 111. */
-const LONE_REQUESTS = {
-  name: 'lone-request-places',
+/**
+ * Of keys, by their own time: 60 µs of the server where the other statement takes 111. Where that of the root is later, the place may
+ * have left the window, and is loaded by that one.
+ */
+const KEY_REQUESTS = {
+  name: 'key-request-places',
   text: requestPlaces(
     'p.key_id',
     'p.over_ms',
@@ -182,7 +185,7 @@ export async function load(
   const roots = new Set<string>();
   const inner = new Set<string>();
   const promoted = new Set<string>();
-  const loneLimited: string[] = [];
+  const limitedKeys: string[] = [];
   const requests = new Limited();
   const tokens = new Limited();
   // What is known of one key may be older than a limit that another one knows of: all below it count.
@@ -200,9 +203,9 @@ export async function load(
       for (const id of accountIds) if (id !== rootId) inner.add(id);
     }
     if (route.promoted) promoted.add(rootId ?? keyId);
-    if (route.requestsLimited && counts.requests > 0) {
-      if (rootId === null) loneLimited.push(keyId);
-      else requests.add([keyId, ...accountIds], counts.requests);
+    if (counts.requests > 0) {
+      if (route.requestsLimited) limitedKeys.push(keyId);
+      requests.add(route.limitingAccountIds, counts.requests);
     }
     const tokensLimited = route.tokensLimited || tokenRoots.has(rootId);
     if (tokensLimited && counts.requests + counts.tokens > 0) tokens.add([keyId, ...accountIds], counts.tokens);
@@ -222,8 +225,8 @@ export async function load(
     charged,
     voided,
     claims,
-    loneRows,
-    requestRows,
+    keyRequests,
+    accountRequests,
     tokenRows,
     promotions,
   ] = await Promise.all([
@@ -236,7 +239,7 @@ export async function load(
     pairs(CHARGED, needs.ends),
     pairs(VOIDED, needs.ends),
     pairs(CLAIMS, needs.claims),
-    ask(loneLimited.length > 0, LONE_REQUESTS, ...time, loneLimited),
+    ask(limitedKeys.length > 0, KEY_REQUESTS, ...time, limitedKeys),
     ask(requests.any, REQUESTS, ...time, ...requests.values()),
     ask(tokens.any, TOKENS, ...time, ...tokens.values()),
     ask(promoted.size > 0, PROMOTIONS, [...promoted]),
@@ -251,7 +254,7 @@ export async function load(
     holds,
     ends: addEnds(new PairMap(), needs.ends, charged, voided),
     claims,
-    requests: grouped([...loneLimited, ...requests.ids], [...loneRows, ...requestRows]),
+    requests: grouped([...limitedKeys, ...requests.ids], [...keyRequests, ...accountRequests]),
     tokens: grouped(tokens.ids, tokenRows),
     promotions: grouped(promoted, promotions),
     allHolds: new Map(),

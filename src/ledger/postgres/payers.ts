@@ -12,8 +12,9 @@ export interface Route {
   readonly rootId: string | null;
   /** The accounts above the key, from the nearest to the root. */
   readonly accountIds: readonly string[];
-  /** What its levels limit, and so has to be loaded. */
+  /** What its levels limit, and so has to be loaded: requests by the key itself and by these accounts, and tokens by any of them. */
   readonly requestsLimited: boolean;
+  readonly limitingAccountIds: readonly string[];
   readonly tokensLimited: boolean;
   readonly promoted: boolean;
 }
@@ -60,17 +61,19 @@ export class Payers {
     const nodes = nodesAbove(state);
     const known = this.#routes.get(state.key.id);
     const promoted = payerOf(state).promoMs !== null;
-    const requestsLimited = state.key.rpmLimit !== null || nodes.some(({ account }) => account.rpmLimit !== null);
+    const requestsLimited = state.key.rpmLimit !== null;
+    const limitingAccountIds = nodes.flatMap(({ account }) => (account.rpmLimit === null ? [] : [account.id]));
     const tokensLimited = state.key.tpmLimit !== null || nodes.some(({ account }) => account.tpmLimit !== null);
     if (
       known === undefined ||
       (known.promoted === promoted &&
         known.requestsLimited === requestsLimited &&
+        known.limitingAccountIds.join() === limitingAccountIds.join() &&
         known.tokensLimited === tokensLimited)
     ) {
       return;
     }
-    this.#routes.set(state.key.id, { ...known, promoted, requestsLimited, tokensLimited });
+    this.#routes.set(state.key.id, { ...known, promoted, requestsLimited, limitingAccountIds, tokensLimited });
   }
 
   forget(keyIds: Iterable<string>): void {
@@ -84,6 +87,8 @@ function routeFrom(row: Row): Route {
     rootId: textOrNull(row, 'root_id'),
     accountIds: path === null ? [] : (JSON.parse(path) as string[]),
     requestsLimited: flag(row, 'requests_limited'),
+    // They are seen under the lock.
+    limitingAccountIds: [],
     tokensLimited: flag(row, 'tokens_limited'),
     promoted: flag(row, 'promoted'),
   };

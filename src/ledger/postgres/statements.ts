@@ -66,15 +66,16 @@ export function typedInsertion<T>(name: string, { table, type, columns, shared, 
   const common = columns.filter(([each]) => each in shared);
   const once = new Map(common.map(([each], index) => [each, `$${index + 2}::${shared[each]}`]));
   const sharing = from(names.map((each) => once.get(each) ?? `n.${each}`).join(', '));
+  const valuesOf = columns.map(([, of]) => of);
+  const ownValuesOf = columns.map(([each, of]) => (once.has(each) ? () => null : of));
   return (send: Send, rows: Iterable<T>): void => {
     const all = [...rows];
     const [first] = all;
     if (first === undefined) return;
     const values = common.map(([, of]) => of(first));
     const isShared = all.every((row) => common.every(([, of], index) => of(row) === values[index]));
-    const literals = all.map((row) =>
-      rowLiteral(columns.map(([each, of]) => (isShared && once.has(each) ? null : of(row)))),
-    );
+    const sent = isShared ? ownValuesOf : valuesOf;
+    const literals = all.map((row) => rowLiteral(sent.map((of) => of(row))));
     if (isShared) send(sharing, [arrayLiteral(literals), ...values], `${name}-sharing`);
     else send(general, [arrayLiteral(literals)], name);
   };

@@ -1,5 +1,6 @@
 /** Appends batches from a serving thread, on a connection of its own. */
 import { arrayLiteral } from '../../../storage/postgres/array-literal.ts';
+import { sqlState } from '../../../storage/postgres/error-mapping.ts';
 import { addFailures } from '../../failures/postgres.ts';
 import type { FailureCount } from '../../failures/store.ts';
 import { COLUMNS, type RequestEntry } from '../entry.ts';
@@ -7,11 +8,13 @@ import type { CapturedContent, RequestLogAppender } from '../store.ts';
 import { dayOf, LogDatabase } from './database.ts';
 
 const NO_PARTITION = '23514';
+const IS_THERE = '23505';
 
 const INSERT = `
   INSERT INTO gateway.request_log (day, ${COLUMNS.map(({ name }) => name).join(', ')})
-  SELECT * FROM unnest($1::integer[], ${COLUMNS.map(({ type }, at) => `$${at + 2}::${type}[]`).join(', ')})
-  ON CONFLICT (day, id) DO NOTHING`;
+  SELECT * FROM unnest($1::integer[], ${COLUMNS.map(({ type }, at) => `$${at + 2}::${type}[]`).join(', ')})`;
+/** Of a batch that is sent again. */
+const INSERT_MISSING = `${INSERT} ON CONFLICT (day, id) DO NOTHING`;
 
 const INSERT_CAPTURES = `
   INSERT INTO gateway.request_captures (id, expires_at_ms, cut, request, response)
@@ -37,14 +40,22 @@ export class PostgresAppender implements RequestLogAppender {
       ]);
     }
     const days = entries.map(({ id }) => dayOf(id));
-    const columns = [days, ...COLUMNS.map(({ of }) => entries.map((entry) => entry[of]))];
-    const insert = () => this.#database.query(INSERT, columns.map(arrayLiteral), 'append-requests');
+    const columns = [days, ...COLUMNS.map(({ of }) => entries.map((entry) => entry[of]))].map(arrayLiteral);
     try {
-      await insert();
+      await this.#insert(columns);
     } catch (error) {
-      if ((error as { code?: unknown }).code !== NO_PARTITION) throw error;
+      if (sqlState(error) !== NO_PARTITION) throw error;
       await this.#database.makePartitions([...new Set(days)]);
-      await insert();
+      await this.#insert(columns);
+    }
+  }
+
+  async #insert(columns: readonly string[]): Promise<void> {
+    try {
+      await this.#database.query(INSERT, columns, 'append-requests');
+    } catch (error) {
+      if (sqlState(error) !== IS_THERE) throw error;
+      await this.#database.query(INSERT_MISSING, columns);
     }
   }
 
