@@ -2,10 +2,7 @@
  * One replica of a ledger on PostgreSQL, for `bench/postgres.ts`: opens the store of the checkout that it is told, and makes pairs of
  * admit and settle whenever its parent says how many.
  */
-import { join } from 'node:path';
-import type * as LedgerModule from '../src/ledger/ledger.ts';
-import type * as MaintenanceModule from '../src/ledger/maintenance.ts';
-import type * as StoreModule from '../src/ledger/postgres/store.ts';
+import { ledgerOf } from './ledger-of.ts';
 import { pair } from './pair.ts';
 
 /** From the parent: where, whose, and how. */
@@ -17,10 +14,7 @@ export interface LoadOptions {
 }
 
 const options = JSON.parse(process.argv[2] ?? '') as LoadOptions;
-const from = async <M>(path: string): Promise<M> => (await import(join(options.checkout, 'src/ledger', path))) as M;
-const { createLedger } = await from<typeof LedgerModule>('ledger.ts');
-const { openPostgresStore } = await from<typeof StoreModule>('postgres/store.ts');
-const { startMaintenance } = await from<typeof MaintenanceModule>('maintenance.ts');
+const { createLedger, openPostgresStore, startMaintenance } = await ledgerOf(options.checkout);
 const ledger = createLedger(await openPostgresStore({ url: options.url }));
 const maintenance = await startMaintenance(ledger);
 

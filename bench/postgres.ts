@@ -6,7 +6,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { newId } from '../src/admin/ids.ts';
@@ -15,6 +14,7 @@ import { openPostgresStore } from '../src/ledger/postgres/store.ts';
 import { newAccount, newKey } from '../test/contract/fixtures.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { treeUse } from './cpu.ts';
+import { ledgerOf } from './ledger-of.ts';
 import type { LoadOptions } from './postgres-load.ts';
 import { table } from './report.ts';
 import { bootstrapMedian, type Interval } from './stats.ts';
@@ -45,9 +45,18 @@ const WARM_UP_PAIRS = 36_000;
 /** As an operator would run it: every acknowledged commit is on disk. */
 const DURABLE = ['-c', 'max_connections=200', '-c', 'shared_buffers=256MB', '-c', 'max_wal_size=4GB'];
 
+interface Started {
+  readonly database: string;
+  /** The charges that the rollups do not have yet, in the tables that this checkout has for them. */
+  readonly unrolled: string;
+  readonly replicas: readonly ChildProcess[];
+  readonly concurrency: number;
+}
+
 class Running {
   readonly name: string;
   readonly database: string;
+  readonly #unrolled: string;
   readonly #replicas: readonly ChildProcess[];
   /** What is sent one at a time takes ten times as long: so many times fewer are. */
   readonly #fewer: number;
@@ -58,9 +67,10 @@ class Running {
     walBytes: [],
   };
 
-  constructor(name: string, database: string, replicas: readonly ChildProcess[], concurrency: number) {
+  constructor(name: string, { database, unrolled, replicas, concurrency }: Started) {
     this.name = name;
     this.database = database;
+    this.#unrolled = unrolled;
     this.#replicas = replicas;
     this.#fewer = concurrency === 1 ? 10 : 1;
   }
@@ -92,9 +102,8 @@ class Running {
     await this.#send(pairs);
     this.rounds.perSecond.push((pairs * 1_000) / (performance.now() - before.atMs));
     // What reports need of these requests belongs to their cost.
-    const waiting = 'SELECT FROM gateway.unrolled UNION ALL SELECT FROM gateway.unrolled_batches LIMIT 1';
     // Each look is a connection of its own: ten in a second were 8 µs of the server per request.
-    while ((await server.query(this.database, waiting)).length > 0) await delay(1_000);
+    while ((await server.query(this.database, `${this.#unrolled} LIMIT 1`)).length > 0) await delay(1_000);
     this.rounds.gatewayUs.push((gateway() - before.gateway) / 1_000 / pairs);
     this.rounds.serverUs.push((treeUse(serverPid).cpuNs - before.server) / 1_000 / pairs);
     this.rounds.walBytes.push(((await walOf()) - before.wal) / pairs);
@@ -109,7 +118,9 @@ class Running {
 async function start(server: TestPostgres, checkout: string, spec: Case): Promise<Running> {
   const database = await server.createDatabase();
   const url = server.url(database);
-  const ledger = createLedger(await openPostgresStore({ url }));
+  // By its own code: the schema and the functions of an earlier release are its own.
+  const code = await ledgerOf(checkout);
+  const ledger = code.createLedger(await code.openPostgresStore({ url }));
   await ledger.register();
   let accountId: string | null = null;
   for (let level = 0; level < spec.levels; level++) {
@@ -127,12 +138,17 @@ async function start(server: TestPostgres, checkout: string, spec: Case): Promis
     keys.push({ id, version });
   }
   await ledger.close();
-  const options: LoadOptions = { checkout: resolve(checkout), url, keys, concurrency: spec.concurrency };
+  const options: LoadOptions = { checkout, url, keys, concurrency: spec.concurrency };
   const replicas = Array.from({ length: spec.replicas }, () =>
     fork(new URL('postgres-load.ts', import.meta.url), [JSON.stringify(options)]),
   );
   await Promise.all(replicas.map((replica) => once(replica, 'message')));
-  return new Running(`${spec.name}, ${checkout}`, database, replicas, spec.concurrency);
+  const queues = await server.query(
+    database,
+    `SELECT relname FROM pg_class WHERE relnamespace = 'gateway'::regnamespace AND relname IN ('unrolled', 'unrolled_batches')`,
+  );
+  const unrolled = queues.map(({ relname }) => `SELECT FROM gateway.${relname}`).join(' UNION ALL ');
+  return new Running(`${spec.name}, ${checkout}`, { database, unrolled, replicas, concurrency: spec.concurrency });
 }
 
 function show(value: Interval | null, decimals: number): string {
