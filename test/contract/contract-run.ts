@@ -91,6 +91,8 @@ export function runContract(open: OpenBooks): void {
     const dying = await bench.another({ leaseMs: LEASE_MS });
     const marked = await begin(dying, keyId, newRun('resp_marked'), 'claim');
     await begin(dying, keyId, newRun('resp_unmarked'), 'other claim');
+    const neighbourId = await bench.creditKey(10n);
+    await begin(dying, neighbourId, newRun('resp_neighbour'));
     await dying.appendRuns([{ keyId, id: 'resp_marked', events: events(0, 4) }]);
     dying.mark({ holdId: marked.holdId, keyId, charge: 1n, tokens: TOKENS });
     await dying.ping();
@@ -99,6 +101,7 @@ export function runContract(open: OpenBooks): void {
     for (const name of [{ id: 'resp_marked' }, { claim: 'claim' }, { id: 'resp_unmarked' }, { claim: 'other claim' }]) {
       assert.equal((await bench.ledger.findRun(keyId, name))?.status, 'lost');
     }
+    assert.equal((await bench.ledger.findRun(neighbourId, { id: 'resp_neighbour' }))?.status, 'lost');
     const summary = await bench.summary(keyId);
     assert.deepEqual([summary.used, summary.reserved, summary.liveHolds], [1n, 0n, 0]);
     // It wakes up, and can neither go on nor end it once more.
