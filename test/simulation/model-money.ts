@@ -125,9 +125,11 @@ export function refund(model: Model, { request }: OperationOf<'refund'>): Result
     charged: end.charged,
     balance: balanceOf(model, payer).balance,
   });
-  const earlier = model.refunds.find(
-    (each) => (each.keyId === keyId || each.payerId === payerId) && each.entryId === entryId,
-  );
+  // One of the account that the key has joined since may have the same id: that of this charge counts first.
+  const named = model.refunds.filter((each) => each.entryId === entryId);
+  const earlier =
+    named.find((each) => refunds.includes(each)) ??
+    named.find((each) => each.keyId === keyId || each.payerId === payerId);
   if (earlier !== undefined) {
     const same = refunds.includes(earlier) && (amountNanos ?? earlier.amount) === earlier.amount;
     return same ? done(earlier.amount, 0n) : REFUSED;

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ADAPTERS } from '../../../bench/peers/all.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-test('every gateway is warmed up as long as other programs on Node, whatever starts it', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-peers-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('every gateway is warmed up as long as other programs on Node, whatever starts it', () => {
+  const folder = temporaryFolder();
   const context = { upstreamOrigin: 'http://127.0.0.1:1', tls: null, port: 1, sparePort: 2, shapes: [], keys: 0 };
   // Those on grown books fill them first.
   const gateways = ADAPTERS.filter(({ name }) => name.startsWith('gateway') && !name.includes('grown'));
