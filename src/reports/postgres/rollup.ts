@@ -85,7 +85,12 @@ function addSums(table: string, key: readonly string[], startMs: string): string
       ${TIME_COLUMNS.map((name) => `${name} = coalesce(r.${name} + excluded.${name}, r.${name}, excluded.${name})`).join(', ')}`;
 }
 
-const ADD_FACTS = `
+/**
+ * `OFFSET 0`: each fact is worked out once. Without it the class of a latency is worked out again for each count of the histograms:
+ * 26 ms instead of 13 for 4,096 charges of one key.
+ */
+const addFacts = (facts: string): string => `
+  facts AS (${facts} OFFSET 0),
   summed AS MATERIALIZED (${SUMMED}),
   hours AS (${addSums('usage_hours', ['model', 'provider', 'format'], 'start_ms')}),
   key_hours AS (${addSums('usage_key_hours', KEY, 'start_ms')}),
@@ -95,7 +100,7 @@ const TAKE = `
   WITH taken AS (
     DELETE FROM gateway.unrolled WHERE ctid = ANY (ARRAY(SELECT ctid FROM gateway.unrolled LIMIT $1))
     RETURNING key_id, hold_id, at_ms
-  ), facts AS (${chargeFacts('taken')}), ${ADD_FACTS}
+  ), ${addFacts(chargeFacts('taken'))}
   SELECT count(*) AS charges FROM taken`;
 
 /** The batches until their charges are as many as `$1`. */
@@ -105,7 +110,7 @@ const TAKE_BATCHES = `
   taken AS (
     DELETE FROM gateway.unrolled_batches WHERE ctid = ANY (ARRAY(SELECT ctid FROM before WHERE charges < $1))
     RETURNING key_id, at_ms, number, charges
-  ), facts AS (${batchFacts('taken')}), ${ADD_FACTS}
+  ), ${addFacts(batchFacts('taken'))}
   SELECT coalesce(sum(charges), 0) AS charges FROM taken`;
 
 /** Records from before the rollups: only their entries do not say what they cost. */
@@ -113,7 +118,7 @@ const HISTORY = `
   WITH past AS (
     SELECT key_id, at_ms, hold_id FROM gateway.usage WHERE (key_id, at_ms, hold_id) > ($1, $2, $3)
     ORDER BY key_id, at_ms, hold_id LIMIT $4
-  ), facts AS (${chargeFacts('past', 'e.cost_nanos IS NULL')}), ${ADD_FACTS},
+  ), ${addFacts(chargeFacts('past', 'e.cost_nanos IS NULL'))},
   moved AS (
     UPDATE gateway.usage_history h SET key_id = l.key_id, at_ms = l.at_ms, hold_id = l.hold_id
     FROM (SELECT * FROM past ORDER BY key_id DESC, at_ms DESC, hold_id DESC LIMIT 1) l
