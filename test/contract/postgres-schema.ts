@@ -9,7 +9,9 @@ import { createLedger, createLedgerOn } from '../../src/ledger/ledger.ts';
 import { recoverAll } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
-import { StoreVersionError } from '../../src/storage/errors.ts';
+import { StoreError, StoreVersionError } from '../../src/storage/errors.ts';
+import { Connection } from '../../src/storage/postgres/connection.ts';
+import { migrateSchema } from '../../src/storage/postgres/migration.ts';
 import { admitRequest, ManualClock, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
 
@@ -49,6 +51,55 @@ export function postgresSchema(): void {
       } finally {
         await other.end();
       }
+    });
+
+    test('[F30] a change of the schema that waits for a transaction of somebody else holds up no request for long, and then names it', async () => {
+      const { database, ledgers } = await replicas(1);
+      const ledger = only(ledgers);
+      const { id } = await ledger.createKey(newKey({ credit: 5n }));
+      const migrate = async (tries: number): Promise<void> => {
+        const connection = new Connection({
+          url: server.url(database),
+          statementTimeoutMs: 60_000,
+          lockTimeoutMs: 60_000,
+        });
+        const column = `SELECT 1 FROM information_schema.columns WHERE column_name = 'of_the_next_release'`;
+        try {
+          await migrateSchema(
+            connection,
+            {
+              lock: 'ledgerMigration',
+              pending: async (query) => ((await query(column)).length > 0 ? [] : ['accounts']),
+              apply: async (query, [table]) => {
+                await query(`ALTER TABLE gateway.${table} ADD COLUMN of_the_next_release text`);
+              },
+            },
+            { waitMs: 50, pauseMs: 10, tries },
+          );
+        } finally {
+          await connection.close();
+        }
+      };
+      const dump = new Client({ connectionString: server.url(database), application_name: 'pg_dump' });
+      await dump.connect();
+      try {
+        await dump.query('BEGIN');
+        await dump.query('SELECT count(*) FROM gateway.accounts');
+        const refused =
+          /not changed: process \d+ of the server \(pg_dump, since 2.*\) has locked tables of it\. Start again/;
+        await assert.rejects(migrate(2), (error) => error instanceof StoreError && refused.test(error.message));
+        const migrated = migrate(Number.POSITIVE_INFINITY);
+        // Behind a wait without end this one would wait until the dump has ended.
+        for (const hold of ['one', 'two', 'three']) {
+          assert.equal((await ledger.admit(admitRequest(id, hold, 1n))).kind, 'admitted');
+        }
+        await dump.query('COMMIT');
+        await migrated;
+      } finally {
+        await dump.end();
+      }
+      assert.equal((await ledger.admit(admitRequest(id, 'four', 1n))).kind, 'admitted');
+      await closeAll(ledgers);
     });
 
     test('opening again applies no migration twice; one that only newer releases can use is refused', async () => {
