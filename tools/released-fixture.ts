@@ -7,6 +7,8 @@ import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { readSettings } from '../src/config/settings.ts';
 import { newestSchema, readFunctions, readMigrations } from '../src/ledger/migrations.ts';
+import { OPERATOR_SCHEMA_TABLE } from '../src/operators/postgres.ts';
+import { POSTGRES_MIGRATIONS } from '../src/operators/schema.ts';
 import { migrateToPostgres } from '../src/process/data/migrate.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { call, startedGateway } from '../test/support/started-gateway.ts';
@@ -18,14 +20,22 @@ if (!/^\d+\.\d+\.\d+$/.test(version) || existsSync(folder)) {
   throw new Error('give the version of a release that has no fixture yet');
 }
 
+const COUNTED_BY_TRIGGERS: ReadonlySet<string> = new Set(['response_bytes', 'run_bytes']);
 const ask = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user', content: 'Hello!' }] };
 
 const gateway = await startedGateway();
 const { key } = await gateway.creditKey({ label: 'of the release', rpm_limit: 60 });
 const { key: budget } = await gateway.tokenKey();
+const { accounts } = gateway.admin;
+const company = await accounts.create({ name: 'a company' });
+await accounts.addCredit(company.id, { amount: '3' });
+await accounts.addCredit(company.id, { amount: '2', expires_at: '2999-01-01T00:00:00Z' });
+const team = await accounts.create({ name: 'a team', parent: company.id });
+const { key: below } = await gateway.admin.createKey({ mode: 'credit', account: team.id });
 const paths: readonly (readonly [string, string, object, Record<string, string>])[] = [
   ['/v1/chat/completions', key, ask, { 'idempotency-key': 'once' }],
   ['/v1/responses', key, { model: 'sandbox/alpha', input: 'Hello!' }, {}],
+  ['/v1/chat/completions', below, ask, {}],
 ];
 for (const [path, secret, body, headers] of paths) {
   const response = await call(`${gateway.origin}${path}`, { key: secret, body, headers });
@@ -49,7 +59,7 @@ mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'sqlite.sql'), sqlite);
 writeFileSync(join(folder, 'postgres.sql'), postgres);
 const schema = { sqlite: newestSchema(readMigrations('sqlite')), postgres: newestSchema(readMigrations('postgres')) };
-const facts = { secret, key, budget, keys: audit.keys, entries: audit.entries, schema };
+const facts = { secret, key, budget, below, keys: audit.keys, entries: audit.entries, schema };
 writeFileSync(join(folder, 'release.json'), `${JSON.stringify(facts, null, 2)}\n`);
 
 function sqliteDump(file: string): string {
@@ -78,13 +88,15 @@ function literal(value: unknown): string {
   return `'${String(value).replaceAll("'", "''")}'`;
 }
 
-/** The schema as the migrations make it, then the rows. */
+/** The schema as the migrations make it, then the rows; a migration may have made some of them. */
 async function postgresDump(from: TestPostgres, database: string): Promise<string> {
   const lines = [
     'CREATE SCHEMA gateway;',
     'CREATE TABLE gateway.migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());',
     ...readMigrations('postgres').map(({ sql }) => sql),
     readFunctions(),
+    ...POSTGRES_MIGRATIONS,
+    `CREATE TABLE gateway.${OPERATOR_SCHEMA_TABLE} (version integer PRIMARY KEY);`,
   ];
   const tables = await from.query(
     database,
@@ -97,12 +109,21 @@ async function postgresDump(from: TestPostgres, database: string): Promise<strin
         `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'gateway' AND table_name = '${String(table)}' ORDER BY ordinal_position`,
       )
     ).map((row) => String(row.name));
-    if (table === 'response_bytes') continue;
+    if (COUNTED_BY_TRIGGERS.has(String(table))) continue;
     const values = columns.map((column) => `quote_nullable(${column}::text)`).join(` || ', ' || `);
     const rows = await from.query(database, `SELECT ${values} AS line FROM gateway.${String(table)}`);
     for (const { line } of rows) {
-      lines.push(`INSERT INTO gateway.${String(table)} (${columns.join(', ')}) VALUES (${String(line)});`);
+      lines.push(
+        `INSERT INTO gateway.${String(table)} (${columns.join(', ')}) OVERRIDING SYSTEM VALUE VALUES (${String(line)}) ON CONFLICT DO NOTHING;`,
+      );
     }
   }
+  const numbered = await from.query(
+    database,
+    `SELECT format('SELECT setval(%L, (SELECT coalesce(max(%I), 0) + 1 FROM gateway.%I), false);', sequence, column_name, table_name) AS line
+    FROM (SELECT table_name, column_name, pg_get_serial_sequence('gateway.' || table_name, column_name) AS sequence
+      FROM information_schema.columns WHERE table_schema = 'gateway') c WHERE sequence IS NOT NULL`,
+  );
+  for (const { line } of numbered) lines.push(String(line));
   return `${lines.join('\n')}\n`;
 }

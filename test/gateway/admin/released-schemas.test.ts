@@ -8,7 +8,9 @@ import { after, describe, test } from 'node:test';
 import { readSettings } from '../../../src/config/settings.ts';
 import { type Dialect, newestSchema, readMigrations } from '../../../src/ledger/migrations.ts';
 import { openDatabase } from '../../../src/ledger/sqlite/database.ts';
+import { createOperatorTables } from '../../../src/operators/postgres.ts';
 import { checkUpgrade, upgrade } from '../../../src/process/data/upgrade.ts';
+import { Connection } from '../../../src/storage/postgres/connection.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { call, type StartedGateway, startedGateway } from '../../support/started-gateway.ts';
 import { postgresSchema, sqliteSchema } from '../../support/stored-schema.ts';
@@ -26,6 +28,8 @@ interface Release {
   readonly secret: string;
   readonly key: string;
   readonly budget: string;
+  /** Of a key below two accounts with credit and promotional credit; absent where the release has none. */
+  readonly below?: string;
   readonly keys: number;
   readonly entries: number;
   readonly schema: Readonly<Record<Dialect, number>>;
@@ -34,7 +38,9 @@ interface Release {
 /** A function that `apply_batch` of 0.1 calls: a batch may be running in that one while the database is migrated. */
 const FORMER = /^function CREATE OR REPLACE FUNCTION gateway\.write_batch\([^)]*marks integer\[\]\)/;
 
-async function serves(gateway: StartedGateway, release: Release): Promise<void> {
+const NAMED_FIRST: ReadonlySet<string> = new Set(['0.1.0', '0.2.0']);
+
+async function serves(gateway: StartedGateway, version: string, release: Release): Promise<void> {
   const before = await gateway.audit();
   assert.deepEqual([before.findings, before.keys, before.entries], [[], release.keys, release.entries]);
   const body = { model: 'sandbox/alpha', max_tokens: 20, messages: [{ role: 'user', content: 'Hello!' }] };
@@ -46,14 +52,27 @@ async function serves(gateway: StartedGateway, release: Release): Promise<void> 
     assert.notEqual(response.status, 401, await response.clone().text());
     await response.text();
   }
-  const [{ id } = { id: '' }] = (await gateway.admin.listKeys()).filter(({ mode }) => mode === 'credit');
+  const [{ id } = { id: '' }] = (await gateway.admin.listKeys()).filter(({ label }) => label === 'of the release');
+  // Releases up to 0.2 gave the credit that a key was created with this id.
   const first = gateway.admin.addCredit(id, { amount: '1', entry_id: 'first' });
-  await assert.rejects(first, /"first" is the credit that the key was created with/);
+  if (NAMED_FIRST.has(version)) await assert.rejects(first, /"first" is the credit that the key was created with/);
+  else await first;
   const charged = await call(`${gateway.origin}/v1/chat/completions`, { key: release.key, body });
   assert.equal(charged.status, 200, await charged.text());
+  if (release.below !== undefined) {
+    const answered = await call(`${gateway.origin}/v1/chat/completions`, { key: release.below, body });
+    assert.equal(answered.status, 200, await answered.text());
+  }
   const { findings, entries } = await gateway.audit();
   assert.deepEqual(findings, []);
   assert.ok(entries > release.entries);
+}
+
+/** As a start does. */
+async function upgradeOperators(url: string): Promise<void> {
+  const connection = new Connection({ url, statementTimeoutMs: 60_000, lockTimeoutMs: 60_000 });
+  await createOperatorTables(connection);
+  await connection.close();
 }
 
 describe('stores of releases', () => {
@@ -79,7 +98,7 @@ describe('stores of releases', () => {
       assert.deepEqual(sqliteSchema(upgraded), sqliteSchema(fresh));
       for (const open of [upgraded, fresh]) open.close();
       await using gateway = await startedGateway({ dataDir });
-      await serves(gateway, release);
+      await serves(gateway, version, release);
     });
 
     test(`${version}: PostgreSQL is opened and served from`, async () => {
@@ -93,10 +112,11 @@ describe('stores of releases', () => {
       assert.deepEqual((await checkUpgrade(readSettings(env))).pending, []);
       const fresh = await server.createDatabase();
       await upgrade(readSettings({ ...env, DATABASE_URL: server.url(fresh) }));
+      for (const each of [name, fresh]) await upgradeOperators(server.url(each));
       const upgraded = (await postgresSchema(server, name)).filter((line) => !FORMER.test(line));
       assert.deepEqual(upgraded, await postgresSchema(server, fresh));
       await using gateway = await startedGateway({ env });
-      await serves(gateway, release);
+      await serves(gateway, version, release);
     });
   }
 });
