@@ -53,7 +53,7 @@ export function postgresSchema(): void {
       }
     });
 
-    test('[F30] a change of the schema that waits for a transaction of somebody else holds up no request for long, and then names it', async () => {
+    test('a change of the schema that waits for a transaction of somebody else holds up no request for long, and then names it', async () => {
       const { database, ledgers } = await replicas(1);
       const ledger = only(ledgers);
       const { id } = await ledger.createKey(newKey({ credit: 5n }));
