@@ -21,6 +21,7 @@ import {
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { freePort } from './free-port.ts';
@@ -28,6 +29,8 @@ import { keepCopy, keptPath } from './kept-copy.ts';
 
 export interface TestPostgres extends AsyncDisposable {
   readonly port: number;
+  /** How many deadlocks it has ended, by its log: its statistics forget them in a crash. */
+  readonly deadlocks: number;
   /** The URL of a database of this server; the superuser's unless another user is named. */
   url(database: string, user?: string): string;
   /** Runs SQL as the superuser. */
@@ -82,6 +85,7 @@ export async function startPostgres(
   const port = await freePort();
   let server = await run();
   let databases = 0;
+  let deadlocks = 0;
 
   async function run(): Promise<ChildProcess> {
     const flags = [
@@ -98,6 +102,11 @@ export async function startPostgres(
       ...options,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+    if (child.stderr !== null) {
+      createInterface(child.stderr).on('line', (line) => {
+        if (line.includes('deadlock detected')) deadlocks++;
+      });
+    }
     await ready(child);
     return child;
   }
@@ -157,6 +166,9 @@ export async function startPostgres(
 
   return {
     port,
+    get deadlocks() {
+      return deadlocks;
+    },
     url,
     connect,
     query,

@@ -92,6 +92,9 @@ export async function postgresWorld({ workers, gateways: replicas }: WorldOption
     },
     charges: (keyIds) => postgresCharges(server, database, keyIds),
     deaths,
+    get deadlocks() {
+      return server.deadlocks;
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

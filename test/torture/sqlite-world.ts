@@ -38,6 +38,7 @@ export async function sqliteWorld(): Promise<World> {
     },
     charges: async (keyIds) => sqliteCharges(join(dataDir, 'gateway.db'), keyIds),
     deaths,
+    deadlocks: 0,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -75,8 +75,11 @@ export async function torture(
     for (let number = options.firstRound; violations.length === 0 && options.more(figures.rounds); number++) {
       const found = await oneRound(world, Random.of(options.seed, number), figures);
       const rate = rateViolation(limited, RATE_LIMIT);
+      const circles = world.deadlocks === 0 ? [] : [`${world.deadlocks} deadlocks in the store`];
       violations.push(
-        ...[...found, ...(rate === null ? [] : [rate]), ...world.deaths].map((what) => `round ${number}: ${what}`),
+        ...[...found, ...(rate === null ? [] : [rate]), ...circles, ...world.deaths].map(
+          (what) => `round ${number}: ${what}`,
+        ),
       );
       figures.rounds += 1;
       options.log(

@@ -26,6 +26,8 @@ export interface World extends AsyncDisposable {
   charges(keyIds: readonly string[]): Promise<readonly Charge[]>;
   /** Processes that ended without having been asked to, with what they said. */
   readonly deaths: readonly string[];
+  /** Transactions that the store had to end because they waited in a circle. */
+  readonly deadlocks: number;
 }
 
 /** Short, so that a freeze past it takes seconds. */
