@@ -10,10 +10,39 @@ import { recoverAll } from '../../src/ledger/maintenance.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { StoreError, StoreVersionError } from '../../src/storage/errors.ts';
-import { Connection } from '../../src/storage/postgres/connection.ts';
+import { Connection, type Query } from '../../src/storage/postgres/connection.ts';
 import { migrateSchema } from '../../src/storage/postgres/migration.ts';
 import { admitRequest, ManualClock, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
+
+const WAITING = `SELECT FROM pg_locks WHERE NOT granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+const OF_THE_NEXT_RELEASE = 'ADD COLUMN of_the_next_release text';
+
+/** As a migration of the next release does. */
+async function addColumn(
+  database: string,
+  waits: { readonly waitMs: number; readonly tries: number },
+  apply: (query: Query) => Promise<unknown>,
+): Promise<void> {
+  const column = `SELECT FROM information_schema.columns WHERE column_name = 'of_the_next_release'`;
+  const connection = new Connection({ url: server.url(database), statementTimeoutMs: 60_000, lockTimeoutMs: 60_000 });
+  try {
+    await migrateSchema(
+      connection,
+      {
+        lock: 'ledgerMigration',
+        pending: async (query) => ((await query(column)).length > 0 ? [] : [column]),
+        apply: async (query) => {
+          await apply(query);
+        },
+      },
+      { pauseMs: 10, ...waits },
+    );
+  } finally {
+    await connection.close();
+  }
+}
 
 export function postgresSchema(): void {
   describe('the schema', () => {
@@ -57,29 +86,10 @@ export function postgresSchema(): void {
       const { database, ledgers } = await replicas(1);
       const ledger = only(ledgers);
       const { id } = await ledger.createKey(newKey({ credit: 5n }));
-      const migrate = async (tries: number): Promise<void> => {
-        const connection = new Connection({
-          url: server.url(database),
-          statementTimeoutMs: 60_000,
-          lockTimeoutMs: 60_000,
-        });
-        const column = `SELECT 1 FROM information_schema.columns WHERE column_name = 'of_the_next_release'`;
-        try {
-          await migrateSchema(
-            connection,
-            {
-              lock: 'ledgerMigration',
-              pending: async (query) => ((await query(column)).length > 0 ? [] : ['accounts']),
-              apply: async (query, [table]) => {
-                await query(`ALTER TABLE gateway.${table} ADD COLUMN of_the_next_release text`);
-              },
-            },
-            { waitMs: 50, pauseMs: 10, tries },
-          );
-        } finally {
-          await connection.close();
-        }
-      };
+      const migrate = (tries: number) =>
+        addColumn(database, { waitMs: 50, tries }, (query) =>
+          query(`ALTER TABLE gateway.accounts ${OF_THE_NEXT_RELEASE}`),
+        );
       const dump = new Client({ connectionString: server.url(database), application_name: 'pg_dump' });
       await dump.connect();
       try {
@@ -99,6 +109,27 @@ export function postgresSchema(): void {
         await dump.end();
       }
       assert.equal((await ledger.admit(admitRequest(id, 'four', 1n))).kind, 'admitted');
+      await closeAll(ledgers);
+    });
+
+    test('a change of the schema that waits in a circle with somebody else is made when that one has ended', async () => {
+      const { database, ledgers } = await replicas(1);
+      const other = await server.connect(database);
+      await other.query('BEGIN');
+      await other.query('SELECT count(*) FROM gateway.tree_accounts');
+      let ended: Promise<unknown> | null = null;
+      await addColumn(database, { waitMs: 60_000, tries: Number.POSITIVE_INFINITY }, async (query) => {
+        // This side notices first.
+        await query(`SET LOCAL deadlock_timeout = '1ms'`);
+        await query(`ALTER TABLE gateway.accounts ${OF_THE_NEXT_RELEASE}`);
+        if (ended === null) {
+          ended = other.query('SELECT count(*) FROM gateway.accounts').then(() => other.query('COMMIT'));
+          while ((await server.query(database, WAITING)).length === 0);
+        }
+        await query(`ALTER TABLE gateway.tree_accounts ${OF_THE_NEXT_RELEASE}`);
+      });
+      await ended;
+      await other.end();
       await closeAll(ledgers);
     });
 

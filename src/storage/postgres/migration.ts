@@ -4,7 +4,7 @@ import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import { integer, type Row, text, textOrNull } from '../columns.ts';
 import { StoreError } from '../errors.ts';
 import type { Connection, Query } from './connection.ts';
-import { sqlState } from './error-mapping.ts';
+import { isConflict, sqlState } from './error-mapping.ts';
 
 interface SchemaChange<M> {
   readonly lock: keyof typeof ADVISORY_LOCKS;
@@ -47,7 +47,8 @@ export async function migrateSchema<M>(
     try {
       return await connection.transaction('', change, null);
     } catch (error) {
-      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      // A request may have locked the tables in another order.
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE && !isConflict(error)) throw error;
       if (left <= 1) throw await lockedTables(connection, error);
       await delay(pauseMs);
     }
