@@ -1,7 +1,7 @@
 /**
  * CPU time and resident memory of a whole process tree, from /proc. `schedstat` counts nanoseconds on the processor per
- * thread, where `stat` counts ticks of ten milliseconds. A thread or child that ends takes its time with it, so
- * a tree is measured only while it is stable.
+ * thread, where `stat` counts ticks of ten milliseconds; of children that have ended only the latter are left. A thread that ends
+ * takes its time with it, so a process is measured only while its threads stay.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -9,6 +9,8 @@ export interface TreeUse {
   readonly cpuNs: number;
   readonly rssBytes: number;
 }
+
+const TICK_NS = 10_000_000;
 
 export function treeUse(pid: number): TreeUse {
   let cpuNs = 0;
@@ -38,7 +40,14 @@ function processCpuNs(pid: number): number {
   for (const thread of threads(pid)) {
     total += Number(readOrEmpty(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0] ?? 0);
   }
-  return total;
+  return total + endedChildrenTicks(pid) * TICK_NS;
+}
+
+/** In the fields after the name, which may have spaces in it. */
+function endedChildrenTicks(pid: number): number {
+  const stat = readOrEmpty(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return Number(fields[13] ?? 0) + Number(fields[14] ?? 0);
 }
 
 function processRssBytes(pid: number): number {

@@ -6,7 +6,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { newId } from '../src/admin/ids.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
@@ -15,7 +14,7 @@ import { newAccount, newKey } from '../test/contract/fixtures.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { treeUse } from './cpu.ts';
 import { ledgerOf } from './ledger-of.ts';
-import type { LoadOptions } from './postgres-load.ts';
+import type { LoadCommand, LoadOptions } from './postgres-load.ts';
 import { table } from './report.ts';
 import { bootstrapMedian, type Interval } from './stats.ts';
 
@@ -47,8 +46,6 @@ const DURABLE = ['-c', 'max_connections=200', '-c', 'shared_buffers=256MB', '-c'
 
 interface Started {
   readonly database: string;
-  /** The charges that the rollups do not have yet, in the tables that this checkout has for them. */
-  readonly unrolled: string;
   readonly replicas: readonly ChildProcess[];
   readonly concurrency: number;
 }
@@ -56,7 +53,6 @@ interface Started {
 class Running {
   readonly name: string;
   readonly database: string;
-  readonly #unrolled: string;
   readonly #replicas: readonly ChildProcess[];
   /** What is sent one at a time takes ten times as long: so many times fewer are. */
   readonly #fewer: number;
@@ -67,21 +63,29 @@ class Running {
     walBytes: [],
   };
 
-  constructor(name: string, { database, unrolled, replicas, concurrency }: Started) {
+  constructor(name: string, { database, replicas, concurrency }: Started) {
     this.name = name;
     this.database = database;
-    this.#unrolled = unrolled;
     this.#replicas = replicas;
     this.#fewer = concurrency === 1 ? 10 : 1;
   }
 
   async warmUp(): Promise<void> {
-    await this.#send((WARM_UP_PAIRS / this.#fewer) * this.#replicas.length);
+    await this.#makePairs((WARM_UP_PAIRS / this.#fewer) * this.#replicas.length);
+    await this.#rollUp();
   }
 
-  async #send(pairs: number): Promise<void> {
+  async #makePairs(pairs: number): Promise<void> {
+    await this.#tell(Math.round(pairs / this.#replicas.length));
+  }
+
+  async #rollUp(): Promise<void> {
+    await this.#tell('roll up');
+  }
+
+  async #tell(command: LoadCommand): Promise<void> {
     const done = this.#replicas.map((replica) => once(replica, 'message'));
-    for (const replica of this.#replicas) replica.send(Math.round(pairs / this.#replicas.length));
+    for (const replica of this.#replicas) replica.send(command);
     await Promise.all(done);
   }
 
@@ -99,18 +103,17 @@ class Running {
       wal: await walOf(),
       atMs: performance.now(),
     };
-    await this.#send(pairs);
+    await this.#makePairs(pairs);
     this.rounds.perSecond.push((pairs * 1_000) / (performance.now() - before.atMs));
     // What reports need of these requests belongs to their cost.
-    // Each look is a connection of its own: ten in a second were 8 µs of the server per request.
-    while ((await server.query(this.database, `${this.#unrolled} LIMIT 1`)).length > 0) await delay(1_000);
+    await this.#rollUp();
     this.rounds.gatewayUs.push((gateway() - before.gateway) / 1_000 / pairs);
     this.rounds.serverUs.push((treeUse(serverPid).cpuNs - before.server) / 1_000 / pairs);
     this.rounds.walBytes.push(((await walOf()) - before.wal) / pairs);
   }
 
   async close(): Promise<void> {
-    for (const replica of this.#replicas) replica.send(0);
+    for (const replica of this.#replicas) replica.send('end' satisfies LoadCommand);
     await Promise.all(this.#replicas.map((replica) => once(replica, 'exit')));
   }
 }
@@ -143,12 +146,7 @@ async function start(server: TestPostgres, checkout: string, spec: Case): Promis
     fork(new URL('postgres-load.ts', import.meta.url), [JSON.stringify(options)]),
   );
   await Promise.all(replicas.map((replica) => once(replica, 'message')));
-  const queues = await server.query(
-    database,
-    `SELECT relname FROM pg_class WHERE relnamespace = 'gateway'::regnamespace AND relname IN ('unrolled', 'unrolled_batches')`,
-  );
-  const unrolled = queues.map(({ relname }) => `SELECT FROM gateway.${relname}`).join(' UNION ALL ');
-  return new Running(`${spec.name}, ${checkout}`, { database, unrolled, replicas, concurrency: spec.concurrency });
+  return new Running(`${spec.name}, ${checkout}`, { database, replicas, concurrency: spec.concurrency });
 }
 
 function show(value: Interval | null, decimals: number): string {
