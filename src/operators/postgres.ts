@@ -27,6 +27,7 @@ export async function createOperatorTables(connection: Connection): Promise<void
   await migrateSchema(connection, {
     lock: 'operatorMigration',
     pending: async (query) => POSTGRES_MIGRATIONS.slice(await versionIn(query)),
+    sqlOf: (sql) => sql,
     apply: async (query, migrations) => {
       for (const sql of migrations) await query(sql);
       await query(`CREATE TABLE IF NOT EXISTS gateway.${OPERATOR_SCHEMA_TABLE} (version integer PRIMARY KEY)`);

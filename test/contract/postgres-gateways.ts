@@ -375,19 +375,5 @@ export function severalGateways(): void {
       await maintenance.stop();
       await closeAll([living, frozen]);
     });
-
-    test('the clock of the database may be set back: a gateway goes on where it was, and so does one that starts', async () => {
-      const clock = new ManualClock();
-      const { database, ledgers } = await replicas(1, clock);
-      const first = only(ledgers);
-      const key = await first.createKey(newKey({ credit: 10n, rpmLimit: 1 }));
-      await first.admit(admitRequest(key.id, 'h1', 1n));
-      const late = new ManualClock();
-      late.advance(-3_600_000);
-      const second = createLedger(await openPostgresStore({ url: server.url(database), clock: late }));
-      const refused = await second.admit(admitRequest(key.id, 'h2', 1n));
-      assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 60_000);
-      await closeAll([first, second]);
-    });
   });
 }

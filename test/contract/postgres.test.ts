@@ -8,10 +8,10 @@ import { LedgerClock } from '../../src/ledger/postgres/ledger-clock.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/ledger/postgres/store.ts';
 import { StoreError } from '../../src/storage/errors.ts';
 import { ledgerContract } from './contract.ts';
-import { admitRequest, ManualClock, newKey, settleRequest, usageRecord } from './fixtures.ts';
-import { closeAll, openLedger, PATIENT, server, template } from './postgres-books.ts';
-
+import { admitRequest, ManualClock, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
+import { closeAll, only, openLedger, PATIENT, replicas, server, template } from './postgres-books.ts';
 import { severalGateways } from './postgres-gateways.ts';
+import { migrations } from './postgres-migration.ts';
 import { pruning } from './postgres-pruning.ts';
 import { postgresSchema } from './postgres-schema.ts';
 
@@ -32,7 +32,51 @@ describe('the ledger’s time', () => {
     while (performance.now() - startedMs < 5) await Promise.resolve();
     assert.ok(time.values()[1] > floorMs);
   });
+
+  test('the clock of the database may be set back: a gateway goes on where it was, and so does one that starts', async () => {
+    const clock = new ManualClock();
+    const { database, ledgers } = await replicas(1, clock);
+    const first = only(ledgers);
+    const key = await first.createKey(newKey({ credit: 10n, rpmLimit: 1 }));
+    await first.admit(admitRequest(key.id, 'h1', 1n));
+    const late = new ManualClock();
+    late.advance(-3_600_000);
+    const second = createLedger(await openPostgresStore({ url: server.url(database), clock: late }));
+    const refused = await second.admit(admitRequest(key.id, 'h2', 1n));
+    assert.equal(refused.kind === 'rate_limited' && refused.retryAfterMs, 60_000);
+    await closeAll([first, second]);
+  });
+
+  test('a place in the rate limit of a key has left its window by the time of the account above, which another gateway has moved on', async () => {
+    const clock = new ManualClock();
+    const { database, ledgers } = await replicas(1, clock);
+    const first = only(ledgers);
+    const account = newAccount();
+    await first.createAccount(account);
+    await first.addAccountCredit(account.id, 'credit', 10n, null);
+    const [limited, other] = [newKey({ accountId: account.id, rpmLimit: 3 }), newKey({ accountId: account.id })];
+    for (const key of [limited, other]) await first.createKey(key);
+    const late = new ManualClock();
+    late.advance(30_000);
+    const second = createLedger(await openPostgresStore({ url: server.url(database), clock: late }));
+    await first.admit(admitRequest(limited.id, 'h1', 1n));
+    clock.advance(59_999);
+    await first.admit(admitRequest(other.id, 'h2', 1n));
+    const remaining = async (hold: string): Promise<number | null> => {
+      const outcome = await second.admit(admitRequest(limited.id, hold, 1n));
+      return outcome.kind === 'admitted' && outcome.rate !== null ? outcome.rate.remaining : null;
+    };
+    assert.equal(await remaining('h3'), 1);
+    clock.advance(1);
+    await first.admit(admitRequest(other.id, 'h4', 1n));
+    assert.equal(await remaining('h5'), 1);
+    assert.equal(await remaining('h6'), 0);
+    assert.equal(await remaining('h7'), null);
+    await closeAll([first, second]);
+  });
 });
+
+migrations();
 
 postgresSchema();
 

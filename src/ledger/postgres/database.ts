@@ -32,6 +32,7 @@ export async function migrate(connection: Connection): Promise<number> {
   await migrateSchema(connection, {
     lock: 'ledgerMigration',
     pending: async (query) => pendingMigrations(migrations, await readStoredSchema(query)),
+    sqlOf: ({ sql }) => sql,
     apply: async (query, pending) => {
       await query('CREATE SCHEMA IF NOT EXISTS gateway');
       await query(`CREATE TABLE IF NOT EXISTS gateway.migrations (

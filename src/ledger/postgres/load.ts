@@ -122,8 +122,8 @@ function requestPlaces(id: string, overMs: string, limited: string): string {
 }
 const REQUESTS = { name: 'request-places', text: requestPlaces('u.id', 'w.over_ms', LIMITED) };
 /**
- * Of keys, by their own time: 60 µs of the server where the other statement takes 111. Where that of the root is later, the place may
- * have left the window, and is loaded by that one.
+ * Of keys, by their own time: 60 µs of the server where the other statement takes 111. Where their root's time is later, a place may
+ * have left the window since: whoever notices asks for those that follow (`NotLoaded`), with the other statement.
  */
 const KEY_REQUESTS = {
   name: 'key-request-places',
@@ -204,7 +204,7 @@ export async function load(
     }
     if (route.promoted) promoted.add(rootId ?? keyId);
     if (counts.requests > 0) {
-      if (route.requestsLimited) limitedKeys.push(keyId);
+      if (route.keyLimitsRequests) limitedKeys.push(keyId);
       requests.add(route.limitingAccountIds, counts.requests);
     }
     const tokensLimited = route.tokensLimited || tokenRoots.has(rootId);

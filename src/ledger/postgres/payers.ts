@@ -13,7 +13,7 @@ export interface Route {
   /** The accounts above the key, from the nearest to the root. */
   readonly accountIds: readonly string[];
   /** What its levels limit, and so has to be loaded: requests by the key itself and by these accounts, and tokens by any of them. */
-  readonly requestsLimited: boolean;
+  readonly keyLimitsRequests: boolean;
   readonly limitingAccountIds: readonly string[];
   readonly tokensLimited: boolean;
   readonly promoted: boolean;
@@ -27,7 +27,7 @@ const FIND = {
         SELECT t.id, t.parent_id, 0 AS level FROM gateway.tree_accounts t WHERE t.id = a.account_id
         UNION ALL SELECT t.id, t.parent_id, up.level + 1 FROM up JOIN gateway.tree_accounts t ON t.id = up.parent_id
       ) SELECT json_agg(up.id ORDER BY up.level)::text FROM up) AS path,
-      a.rpm_limit IS NOT NULL AS requests_limited, a.tpm_limit IS NOT NULL AS tokens_limited,
+      a.rpm_limit IS NOT NULL AS key_limits_requests, a.tpm_limit IS NOT NULL AS tokens_limited,
       a.promo_ms IS NOT NULL AS promoted
     FROM gateway.accounts a WHERE a.key_id = ANY ($1)`,
 };
@@ -61,19 +61,19 @@ export class Payers {
     const nodes = nodesAbove(state);
     const known = this.#routes.get(state.key.id);
     const promoted = payerOf(state).promoMs !== null;
-    const requestsLimited = state.key.rpmLimit !== null;
+    const keyLimitsRequests = state.key.rpmLimit !== null;
     const limitingAccountIds = nodes.flatMap(({ account }) => (account.rpmLimit === null ? [] : [account.id]));
     const tokensLimited = state.key.tpmLimit !== null || nodes.some(({ account }) => account.tpmLimit !== null);
     if (
       known === undefined ||
       (known.promoted === promoted &&
-        known.requestsLimited === requestsLimited &&
+        known.keyLimitsRequests === keyLimitsRequests &&
         known.limitingAccountIds.join() === limitingAccountIds.join() &&
         known.tokensLimited === tokensLimited)
     ) {
       return;
     }
-    this.#routes.set(state.key.id, { ...known, promoted, requestsLimited, limitingAccountIds, tokensLimited });
+    this.#routes.set(state.key.id, { ...known, promoted, keyLimitsRequests, limitingAccountIds, tokensLimited });
   }
 
   forget(keyIds: Iterable<string>): void {
@@ -86,8 +86,8 @@ function routeFrom(row: Row): Route {
   return {
     rootId: textOrNull(row, 'root_id'),
     accountIds: path === null ? [] : (JSON.parse(path) as string[]),
-    requestsLimited: flag(row, 'requests_limited'),
-    // They are seen under the lock.
+    keyLimitsRequests: flag(row, 'key_limits_requests'),
+    // Not known yet: the engine asks for their places (`NotLoaded`), and `saw` keeps them.
     limitingAccountIds: [],
     tokensLimited: flag(row, 'tokens_limited'),
     promoted: flag(row, 'promoted'),

@@ -8,8 +8,9 @@ import { isConflict, sqlState } from './error-mapping.ts';
 
 interface SchemaChange<M> {
   readonly lock: keyof typeof ADVISORY_LOCKS;
-  /** What the database still needs. */
+  /** What the database still needs: asked without a lock, and again with it. */
   pending(query: Query): Promise<readonly M[]>;
+  sqlOf(migration: M): string;
   apply(query: Query, migrations: readonly M[]): Promise<void>;
 }
 
@@ -25,44 +26,74 @@ interface LockWaits {
 }
 
 const LOCK_WAITS: LockWaits = { waitMs: 2_000, pauseMs: 5_000, tries: 6 };
-const LOCK_NOT_AVAILABLE = '55P03';
+const CANCELED = '57014';
+/** Requests lock them first, in this order, unless they are of keys with accounts and of others at once. */
+const LOCKED_FIRST = ['owners', 'tree_accounts', 'accounts'];
 
 export async function migrateSchema<M>(
   connection: Connection,
-  { lock, pending, apply }: SchemaChange<M>,
-  { waitMs, pauseMs, tries }: LockWaits = LOCK_WAITS,
+  { lock, pending, sqlOf, apply }: SchemaChange<M>,
+  waits: LockWaits = LOCK_WAITS,
 ): Promise<void> {
   // A database that is up to date needs no privilege to change it.
   if ((await pending((sql, values) => connection.query(sql, values))).length === 0) return;
   const change = async (query: Query): Promise<void> => {
-    // Another process may be at it, or the tables be large: this one waits as long as that needs.
+    // Whoever starts while another process changes the schema waits for as long as that takes.
     await query('SET LOCAL lock_timeout = 0');
     await query('SET LOCAL statement_timeout = 0');
+    await query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS[lock]]);
-    await query(`SET LOCAL lock_timeout = ${waitMs}`);
     const migrations = await pending(query);
-    if (migrations.length > 0) await apply(query, migrations);
+    if (migrations.length === 0) return;
+    await lockTables(query, migrations.map(sqlOf).join('\n'), waits);
+    await apply(query, migrations);
   };
+  await connection.transaction('', change, null);
+}
+
+/**
+ * All tables that the migrations name, before any of their work is done: requests wait for all of the locks together no longer than
+ * `waitMs`, and between the tries not at all.
+ */
+async function lockTables(query: Query, sql: string, { waitMs, pauseMs, tries }: LockWaits): Promise<void> {
+  const named = Array.from(sql.matchAll(/\bgateway\.(\w+)/g), ([, name]) => name);
+  const tables = await query(
+    `SELECT c.oid, c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'gateway' AND c.relkind IN ('r', 'p') AND c.relname = ANY($1)
+    ORDER BY array_position($2, c.relname::text), c.relname`,
+    [named, LOCKED_FIRST],
+  );
+  if (tables.length === 0) return;
+  const names = tables.map((row) => text(row, 'name')).join(', ');
+  const oids = tables.map((row) => integer(row, 'oid'));
   for (let left = tries; ; left--) {
+    await query('SAVEPOINT tables');
     try {
-      return await connection.transaction('', change, null);
+      await query(`SET LOCAL statement_timeout = ${waitMs}`);
+      await query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
+      await query('SET LOCAL statement_timeout = 0');
+      return;
     } catch (error) {
-      // A request may have locked the tables in another order.
-      if (sqlState(error) !== LOCK_NOT_AVAILABLE && !isConflict(error)) throw error;
-      if (left <= 1) throw await lockedTables(connection, error);
-      await delay(pauseMs);
+      // A request may have locked them in another order.
+      if (sqlState(error) !== CANCELED && !isConflict(error)) throw error;
+      await query('ROLLBACK TO SAVEPOINT tables');
+      if (left <= 1) throw await lockedTables(query, oids, error);
     }
+    await delay(pauseMs);
   }
 }
 
-async function lockedTables(connection: Connection, cause: unknown): Promise<StoreError> {
-  const [holder] = await connection.query(
-    `SELECT a.pid, coalesce(nullif(a.application_name, ''), 'without a name') AS name, a.xact_start::text AS since
-    FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND EXISTS (
-      SELECT FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-      WHERE l.pid = a.pid AND l.granted AND c.relnamespace = 'gateway'::regnamespace
+async function lockedTables(query: Query, oids: readonly number[], cause: unknown): Promise<StoreError> {
+  // Gateways lock them for milliseconds. Since when others do, only a privileged user is shown.
+  const [holder] = await query(
+    `SELECT a.pid, coalesce(nullif(a.application_name, ''), nullif(a.backend_type, 'client backend'), 'without a name') AS name,
+      a.xact_start::text AS since
+    FROM pg_stat_activity a
+    WHERE a.pid <> pg_backend_pid() AND EXISTS (
+      SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.granted AND l.relation = ANY($1::oid[])
         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-    ORDER BY a.xact_start LIMIT 1`,
+    ORDER BY starts_with(a.application_name, 'model-gateway'), a.xact_start NULLS FIRST LIMIT 1`,
+    [oids],
   );
   const who = holder === undefined ? 'another process of the server' : describeHolder(holder);
   return new StoreError(
