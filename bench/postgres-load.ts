@@ -1,7 +1,7 @@
 /**
  * One replica of a ledger on PostgreSQL, for `bench/postgres.ts`: opens the store of the checkout that it is told, and makes pairs of
- * admit and settle whenever its parent says how many. It adds them to the rollups when it is told to: the interval of the gateway
- * is none that ever comes.
+ * admit and settle whenever its parent says how many. It adds them to the rollups when it is told to, and not every ten seconds as a
+ * gateway does.
  */
 import { ledgerOf } from './ledger-of.ts';
 import { pair } from './pair.ts';

@@ -20,18 +20,19 @@ async function untilWaiting(database: string, count: number): Promise<void> {
 /** As a migration of the next release does. */
 async function addColumn(url: string, waits: { readonly waitMs: number; readonly tries: number }): Promise<void> {
   const columns = `SELECT FROM information_schema.columns WHERE column_name = 'of_the_next_release'`;
-  const tables = ['accounts', 'tree_accounts'];
+  const migrations = ['accounts', 'tree_accounts'].map(
+    (table) => `ALTER TABLE gateway.${table} ADD COLUMN of_the_next_release text`,
+  );
   const connection = new Connection({ url, statementTimeoutMs: 60_000, lockTimeoutMs: 60_000 });
   try {
     await migrateSchema(
       connection,
       {
         lock: 'ledgerMigration',
-        pending: async (query) => ((await query(columns)).length > 0 ? [] : tables),
-        sqlOf: (table) => `ALTER TABLE gateway.${table} ADD COLUMN of_the_next_release text`,
-        apply: async (query, migrations) => {
-          for (const table of migrations)
-            await query(`ALTER TABLE gateway.${table} ADD COLUMN of_the_next_release text`);
+        pending: async (query) => ((await query(columns)).length > 0 ? [] : migrations),
+        sqlOf: (sql) => sql,
+        apply: async (query, pending) => {
+          for (const sql of pending) await query(sql);
         },
       },
       { pauseMs: 10, ...waits },

@@ -66,8 +66,8 @@ async function lockTables(query: Query, sql: string, { waitMs, pauseMs, tries }:
   if (tables.length === 0) return;
   const names = tables.map((row) => text(row, 'name')).join(', ');
   const oids = tables.map((row) => integer(row, 'oid'));
+  await query('SAVEPOINT tables');
   for (let left = tries; ; left--) {
-    await query('SAVEPOINT tables');
     try {
       await query(`SET LOCAL statement_timeout = ${waitMs}`);
       await query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
