@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { Client } from 'pg';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
+import { inPostgres } from '../../src/ledger/transfer/postgres-side.ts';
 import { StoreError, StoreVersionError } from '../../src/storage/errors.ts';
 import { Connection } from '../../src/storage/postgres/connection.ts';
 import { migrateSchema } from '../../src/storage/postgres/migration.ts';
@@ -135,6 +136,23 @@ export function migrations(): void {
       } finally {
         await first.end();
         await other.end();
+      }
+      await closeAll(ledgers);
+    });
+
+    test('a move of a whole ledger waits for a request, and does not stop it half-way', async () => {
+      const { database, ledgers } = await replicas(1);
+      const request = await server.connect(database);
+      try {
+        await request.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; SELECT id FROM gateway.owners FOR KEY SHARE`);
+        const url = `${server.url(database)}&options=${encodeURIComponent('-c deadlock_timeout=1ms')}`;
+        const nothing = async (): Promise<void> => undefined;
+        const moved = inPostgres(url, nothing, (side) => side.count('SELECT count(*) AS n FROM gateway.accounts'));
+        await untilWaiting(database, 1);
+        // In a circle, the move would be the one that fails.
+        await Promise.all([request.query('SELECT key_id FROM gateway.accounts FOR UPDATE; COMMIT'), moved]);
+      } finally {
+        await request.end();
       }
       await closeAll(ledgers);
     });

@@ -28,8 +28,8 @@ export async function inPostgres<T>(
     await migrate(connection);
     await prepare(connection);
     return await connection.transaction('ISOLATION LEVEL REPEATABLE READ', async (query) => {
-      // A gateway that is started meanwhile waits here.
-      await query('LOCK TABLE gateway.accounts, gateway.owners IN ACCESS EXCLUSIVE MODE');
+      // A gateway that is started meanwhile waits here; one that serves locks them in this order too.
+      await query('LOCK TABLE gateway.owners, gateway.accounts IN ACCESS EXCLUSIVE MODE');
       return work(new PostgresSide(query));
     });
   } catch (error) {
