@@ -1,11 +1,15 @@
 /**
- * `node bench/postgres.ts [--peers CHECKOUT,…] [--cases NAME,…] [--rounds N] [--pairs N]`: what a request costs the gateway and the
- * PostgreSQL server, as CPU time, write-ahead log and throughput, for several checkouts of this project on one server. Interleaved
- * rounds; the books are audited at the end.
+ * `node bench/postgres.ts [--peers CHECKOUT,…] [--cases NAME,…] [--rounds N] [--pairs N] [--apart]`: what a request costs the gateway
+ * and the PostgreSQL server, as CPU time, write-ahead log and throughput, for several checkouts of this project on one server.
+ * Interleaved rounds; the books are audited at the end.
+ *
+ * `--apart`: the server has one core and the gateways the others, so that a second gateway takes no core, and so no warm cache, from
+ * the server; by default they share all. Linux only.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { newId } from '../src/admin/ids.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
@@ -16,10 +20,12 @@ import { treeUse } from './cpu.ts';
 import { ledgerOf } from './ledger-of.ts';
 import type { LoadCommand, LoadOptions } from './postgres-load.ts';
 import { table } from './report.ts';
-import { bootstrapMedian, type Interval } from './stats.ts';
+import { bootstrapMedian, type Interval, pairedRatio } from './stats.ts';
 
 interface Case {
   readonly name: string;
+  /** The case that this one's server CPU and throughput are compared with, round by round. */
+  readonly against?: string;
   readonly keys: number;
   /** Of accounts above them, each but the root with a cap. */
   readonly levels: number;
@@ -30,12 +36,12 @@ interface Case {
 
 const CASES: readonly Case[] = [
   { name: 'lone', keys: 1, levels: 0, replicas: 1, concurrency: 32 },
-  { name: 'lone-two-replicas', keys: 1, levels: 0, replicas: 2, concurrency: 32 },
+  { name: 'lone-two-replicas', against: 'lone', keys: 1, levels: 0, replicas: 2, concurrency: 32 },
   { name: 'three-levels', keys: 1, levels: 3, replicas: 1, concurrency: 32 },
-  { name: 'three-levels-two-replicas', keys: 1, levels: 3, replicas: 2, concurrency: 32 },
+  { name: 'three-levels-two-replicas', against: 'three-levels', keys: 1, levels: 3, replicas: 2, concurrency: 32 },
   { name: 'many', keys: 1_000, levels: 0, replicas: 1, concurrency: 32 },
   { name: 'many-64', keys: 1_000, levels: 0, replicas: 1, concurrency: 64 },
-  { name: 'many-two-replicas', keys: 1_000, levels: 0, replicas: 2, concurrency: 32 },
+  { name: 'many-two-replicas', against: 'many', keys: 1_000, levels: 0, replicas: 2, concurrency: 32 },
   { name: 'one-at-a-time', keys: 1, levels: 0, replicas: 1, concurrency: 1 },
 ];
 const CREDIT_NANOS = 10n ** 15n;
@@ -47,7 +53,6 @@ const DURABLE = ['-c', 'max_connections=200', '-c', 'shared_buffers=256MB', '-c'
 interface Started {
   readonly database: string;
   readonly replicas: readonly ChildProcess[];
-  readonly concurrency: number;
 }
 
 class Running {
@@ -56,18 +61,22 @@ class Running {
   readonly #replicas: readonly ChildProcess[];
   /** What is sent one at a time takes ten times as long: so many times fewer are. */
   readonly #fewer: number;
-  readonly rounds: Record<'perSecond' | 'gatewayUs' | 'serverUs' | 'walBytes', number[]> = {
-    perSecond: [],
-    gatewayUs: [],
-    serverUs: [],
-    walBytes: [],
+  readonly peer: string;
+  readonly spec: Case;
+  readonly rounds: Record<'perSecond' | 'gatewayUs' | 'serverUs' | 'walBytes', Map<number, number>> = {
+    perSecond: new Map(),
+    gatewayUs: new Map(),
+    serverUs: new Map(),
+    walBytes: new Map(),
   };
 
-  constructor(name: string, { database, replicas, concurrency }: Started) {
-    this.name = name;
+  constructor(spec: Case, peer: string, { database, replicas }: Started) {
+    this.name = `${spec.name}, ${peer}`;
+    this.peer = peer;
+    this.spec = spec;
     this.database = database;
     this.#replicas = replicas;
-    this.#fewer = concurrency === 1 ? 10 : 1;
+    this.#fewer = spec.concurrency === 1 ? 10 : 1;
   }
 
   async warmUp(): Promise<void> {
@@ -89,7 +98,7 @@ class Running {
     await Promise.all(done);
   }
 
-  async visit(server: TestPostgres, serverPid: number, most: number): Promise<void> {
+  async visit(round: number, server: TestPostgres, serverPid: number, most: number): Promise<void> {
     const pairs = most / this.#fewer;
     const gateway = (): number =>
       this.#replicas.reduce((sum, { pid }) => sum + (pid === undefined ? 0 : treeUse(pid).cpuNs), 0);
@@ -104,12 +113,12 @@ class Running {
       atMs: performance.now(),
     };
     await this.#makePairs(pairs);
-    this.rounds.perSecond.push((pairs * 1_000) / (performance.now() - before.atMs));
+    this.rounds.perSecond.set(round, (pairs * 1_000) / (performance.now() - before.atMs));
     // What reports need of these requests belongs to their cost.
     await this.#rollUp();
-    this.rounds.gatewayUs.push((gateway() - before.gateway) / 1_000 / pairs);
-    this.rounds.serverUs.push((treeUse(serverPid).cpuNs - before.server) / 1_000 / pairs);
-    this.rounds.walBytes.push(((await walOf()) - before.wal) / pairs);
+    this.rounds.gatewayUs.set(round, (gateway() - before.gateway) / 1_000 / pairs);
+    this.rounds.serverUs.set(round, (treeUse(serverPid).cpuNs - before.server) / 1_000 / pairs);
+    this.rounds.walBytes.set(round, ((await walOf()) - before.wal) / pairs);
   }
 
   async close(): Promise<void> {
@@ -118,7 +127,13 @@ class Running {
   }
 }
 
-async function start(server: TestPostgres, checkout: string, spec: Case): Promise<Running> {
+interface Placing {
+  readonly server: TestPostgres;
+  /** As `taskset` takes them; null where they share all. */
+  readonly gatewayCores: string | null;
+}
+
+async function start({ server, gatewayCores }: Placing, checkout: string, spec: Case): Promise<Running> {
   const database = await server.createDatabase();
   const url = server.url(database);
   // By its own code: the schema and the functions of an earlier release are its own.
@@ -142,11 +157,43 @@ async function start(server: TestPostgres, checkout: string, spec: Case): Promis
   }
   await ledger.close();
   const options: LoadOptions = { checkout, url, keys, concurrency: spec.concurrency };
+  const placed =
+    gatewayCores === null ? {} : { execPath: 'taskset', execArgv: ['--cpu-list', gatewayCores, process.execPath] };
   const replicas = Array.from({ length: spec.replicas }, () =>
-    fork(new URL('postgres-load.ts', import.meta.url), [JSON.stringify(options)]),
+    fork(new URL('postgres-load.ts', import.meta.url), [JSON.stringify(options)], placed),
   );
   await Promise.all(replicas.map((replica) => once(replica, 'message')));
-  return new Running(`${spec.name}, ${checkout}`, { database, replicas, concurrency: spec.concurrency });
+  return new Running(spec, checkout, { database, replicas });
+}
+
+function report(runs: readonly Running[]): string {
+  const head = [
+    '',
+    'requests/s',
+    'gateway CPU µs',
+    'server CPU µs',
+    'write-ahead log B',
+    '× requests/s',
+    '× server CPU',
+  ];
+  const rows = runs.map(({ name, peer, spec, rounds }) => {
+    const base = runs.find((other) => other.peer === peer && other.spec.name === spec.against)?.rounds;
+    return [
+      name,
+      ...Object.values(rounds).map((each) => show(bootstrapMedian([...each.values()]), 0)),
+      show(base === undefined ? null : pairedRatio(rounds.perSecond, base.perSecond), 2),
+      show(base === undefined ? null : pairedRatio(rounds.serverUs, base.serverUs), 2),
+    ];
+  });
+  return table(head, rows).join('\n');
+}
+
+/** Where this process is, its server will be. Returns the cores that are left. */
+function serverOnLastCore(): string {
+  const last = availableParallelism() - 1;
+  if (last === 0) throw new Error('--apart needs a second core');
+  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', String(last), String(process.pid)]);
+  return `0-${last - 1}`;
 }
 
 function show(value: Interval | null, decimals: number): string {
@@ -157,9 +204,12 @@ function show(value: Interval | null, decimals: number): string {
 
 async function main(): Promise<number> {
   const text = { type: 'string' } as const;
-  const { values } = parseArgs({ options: { peers: text, cases: text, rounds: text, pairs: text } });
+  const { values } = parseArgs({
+    options: { peers: text, cases: text, rounds: text, pairs: text, apart: { type: 'boolean' } },
+  });
   const peers = (values.peers ?? '.').split(',');
   const names = values.cases?.split(',');
+  const gatewayCores = values.apart ? serverOnLastCore() : null;
   const server = await startPostgres(DURABLE);
   const [postmaster] = await server.query(
     'postgres',
@@ -170,21 +220,16 @@ async function main(): Promise<number> {
   let clean = true;
   try {
     for (const spec of CASES.filter(({ name }) => names?.includes(name) ?? true)) {
-      for (const peer of peers) runs.push(await start(server, peer, spec));
+      for (const peer of peers) runs.push(await start({ server, gatewayCores }, peer, spec));
     }
     const pairs = Number(values.pairs ?? 4_000);
     for (const run of runs) await run.warmUp();
     for (let round = 0; round < Number(values.rounds ?? 6); round++) {
       for (const run of round % 2 === 0 ? runs : runs.toReversed()) {
-        await run.visit(server, serverPid, pairs);
+        await run.visit(round, server, serverPid, pairs);
       }
     }
-    const head = ['', 'requests/s', 'gateway CPU µs', 'server CPU µs', 'write-ahead log B'];
-    const rows = runs.map(({ name, rounds }) => [
-      name,
-      ...Object.values(rounds).map((each) => show(bootstrapMedian(each), 0)),
-    ]);
-    console.log(table(head, rows).join('\n'));
+    console.log(report(runs));
     for (const run of runs) await run.close();
     for (const run of runs) {
       const ledger = createLedger(await openPostgresStore({ url: server.url(run.database) }));
