@@ -14,6 +14,8 @@ import type { Store } from './store.ts';
 export interface LeaseOptions {
   /** How long this owner counts as living after its last heartbeat. */
   readonly leaseMs?: number;
+  /** Whether other processes may have the store open too. */
+  readonly shared?: boolean;
 }
 
 interface LedgerOptions extends LeaseOptions, BatcherOptions {}
@@ -21,10 +23,11 @@ interface LedgerOptions extends LeaseOptions, BatcherOptions {}
 /** What the process that holds a ledger does besides serving: it stays alive, and cleans up after those that did not. */
 export interface OwnedLedger extends Ledger, LedgerAdmin {
   readonly leaseMs: number;
+  readonly shared: boolean;
   /** Registers this process as an owner of holds. The first admission does it too. */
   register(): Promise<void>;
-  /** Renews the lease; registers again where it was lost. */
-  heartbeat(): Promise<void>;
+  /** Renews the lease; registers again where it was lost. Returns how much of the store's time has passed since the last one. */
+  heartbeat(): Promise<number>;
   /** Ends holds of dead owners and holds past their expiry, a bounded number at a time. */
   recover(): Promise<Recovered>;
   /** Adds charges to the rollups of the usage reports, a bounded number at a time. */
@@ -40,14 +43,15 @@ const PRUNE_STEP = 500;
 const ROLLUP_STEP = 2_000;
 
 export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLedger {
-  return createLedgerOn(new GroupCommit(store, options), options);
+  return createLedgerOn(new GroupCommit(store, options), { shared: store.shared === true, ...options });
 }
 
 export function createLedgerOn(operations: OperationRunner, options: LeaseOptions = {}): OwnedLedger {
-  const leaseMs = options.leaseMs ?? LEASE_MS;
+  const { leaseMs = LEASE_MS, shared = false } = options;
   const orphaned = new OrphanedHolds((hold) => operations.run<'void'>({ op: 'void', ...hold }));
   let owner = randomUUID();
   let registration: Promise<void> | null = null;
+  let leaseUntilMs: number | null = null;
 
   /** A new epoch each time: holds of an epoch that was declared dead never belong to anybody again. */
   function register(): Promise<void> {
@@ -88,12 +92,20 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
   return {
     ...methodsOn(operations),
     leaseMs,
+    shared,
     register,
     admit,
     admitNow,
     heartbeat: async () => {
-      const { kind } = await operations.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
-      if (kind === 'owner_lost') await register();
+      const outcome = await operations.run<'heartbeat'>({ op: 'heartbeat', owner, leaseMs });
+      if (outcome.kind === 'owner_lost') {
+        leaseUntilMs = null;
+        await register();
+        return Number.POSITIVE_INFINITY;
+      }
+      const sinceMs = outcome.untilMs - (leaseUntilMs ?? outcome.untilMs);
+      leaseUntilMs = outcome.untilMs;
+      return sinceMs;
     },
     recover: () => operations.run<'recover'>({ op: 'recover', limit: RECOVER_STEP }),
     rollUp: () => operations.run<'rollUp'>({ op: 'rollUp', limit: ROLLUP_STEP }),

@@ -27,26 +27,26 @@ interface Maintenance {
   stop(): Promise<void>;
 }
 
-/** Registers the process and recovers everything that dead owners left behind, then goes on in the background. */
+/**
+ * Registers the process and recovers what dead owners left behind, then goes on in the background. In a shared store the first
+ * recovery comes a lease later: until just now the store may have been away for everybody.
+ */
 export async function startMaintenance(ledger: OwnedLedger, options: MaintenanceOptions = {}): Promise<Maintenance> {
   await ledger.register();
-  await recoverAll(ledger);
+  if (!ledger.shared) await recoverAll(ledger);
 
   const nowMs = options.nowMs ?? (() => performance.now());
-  let beatAtMs = nowMs();
-  let recoverFromMs = 0;
+  let recoverFromMs = ledger.shared ? nowMs() + ledger.leaseMs : 0;
   let stopped = false;
   let healthy = true;
 
   /**
-   * Where heartbeats did not reach the store, those of other processes may not have either, and the first one to reach it again
-   * would find them all dead: they get the time of a lease to renew theirs.
+   * Where heartbeats did not reach the store, because it was away, the machine was suspended or the store's clock has jumped, those
+   * of other processes may not have either, and the first one to reach it again would find them all dead: they get the time of a
+   * lease to renew theirs.
    */
   async function heartbeat(): Promise<void> {
-    await ledger.heartbeat();
-    const sinceMs = nowMs() - beatAtMs;
-    beatAtMs += sinceMs;
-    if (sinceMs > ledger.leaseMs / 2) recoverFromMs = beatAtMs + ledger.leaseMs;
+    if ((await ledger.heartbeat()) > ledger.leaseMs / 2) recoverFromMs = nowMs() + ledger.leaseMs;
   }
   const running = new Set<Promise<void>>();
   const timers = [

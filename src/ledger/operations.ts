@@ -33,10 +33,9 @@ const OWNER_OPERATIONS = {
   /** Makes the owner live, whether it is new, living or lost. */
   registerOwner: hot<(owner: string, leaseMs: number) => null>().takes('owner', 'leaseMs'),
   /** Moves the lease of a living owner on. An owner that was declared dead stays dead. */
-  heartbeat: hot<(owner: string, leaseMs: number) => { readonly kind: 'alive' } | OwnerLost>().takes(
-    'owner',
-    'leaseMs',
-  ),
+  heartbeat: hot<
+    (owner: string, leaseMs: number) => { readonly kind: 'alive'; readonly untilMs: number } | OwnerLost
+  >().takes('owner', 'leaseMs'),
   /** Declares dead whose lease is over, and ends up to `limit` holds that are past their expiry or without an owner. */
   recover: hot<(limit: number) => Recovered>().takes('limit'),
   /** Adds up to `limit` charges to the rollups that they do not count yet. */

@@ -19,5 +19,7 @@ export interface Store {
   flushed?(): Promise<void>;
   /** Where operations that may take long go, so that no request waits behind them; without it, they go the same way. */
   readonly background?: Store;
+  /** Other processes may have it open too. */
+  readonly shared?: boolean;
   close(): Promise<void>;
 }

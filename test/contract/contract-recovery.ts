@@ -89,12 +89,12 @@ export function recoveryContract(open: OpenBooks): void {
     const holdId = await holdBy(living, keyId, 10n);
     for (let i = 0; i < 5; i++) {
       bench.clock.advance(LEASE_MS - 1);
-      await living.heartbeat();
+      assert.equal(await living.heartbeat(), i === 0 ? 0 : LEASE_MS - 1);
       assert.deepEqual(await bench.ledger.recover(), { charged: 0, voided: 0, more: false });
     }
     bench.clock.advance(LEASE_MS);
     assert.deepEqual(await bench.ledger.recover(), { charged: 0, voided: 1, more: false });
-    await living.heartbeat();
+    assert.equal(await living.heartbeat(), Number.POSITIVE_INFINITY);
     assert.deepEqual(await living.settle(settleRequest(keyId, holdId, 1n)), { kind: 'already_voided' });
     await holdBy(living, keyId, 10n);
     assert.deepEqual(await bench.ledger.recover(), { charged: 0, voided: 0, more: false });

@@ -1,15 +1,25 @@
 /** How the tables of the ledger are made and changed, while others serve. */
 import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Client } from 'pg';
+import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { readMigrations } from '../../src/ledger/migrations.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
+import { openSyncStore } from '../../src/ledger/sqlite/engine.ts';
+import { moveToPostgres } from '../../src/ledger/transfer/move.ts';
 import { inPostgres } from '../../src/ledger/transfer/postgres-side.ts';
 import { StoreError, StoreVersionError } from '../../src/storage/errors.ts';
 import { Connection } from '../../src/storage/postgres/connection.ts';
 import { migrateSchema } from '../../src/storage/postgres/migration.ts';
+import { untilWaitedFor } from '../support/overlap.ts';
+import { startTransactionPooler } from '../support/transaction-pooler.ts';
 import { admitRequest, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
+
+const nothing = async (): Promise<void> => undefined;
 
 const WAITING = `SELECT FROM pg_locks WHERE NOT granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
@@ -146,7 +156,6 @@ export function migrations(): void {
       try {
         await request.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; SELECT id FROM gateway.owners FOR KEY SHARE`);
         const url = `${server.url(database)}&options=${encodeURIComponent('-c deadlock_timeout=1ms')}`;
-        const nothing = async (): Promise<void> => undefined;
         const moved = inPostgres(url, nothing, (side) => side.count('SELECT count(*) AS n FROM gateway.accounts'));
         await untilWaiting(database, 1);
         // In a circle, the move would be the one that fails.
@@ -155,6 +164,76 @@ export function migrations(): void {
         await request.end();
       }
       await closeAll(ledgers);
+    });
+
+    test('a move of a whole ledger has what was committed while it waited, through a pooler too', async () => {
+      const { database, ledgers } = await replicas(1);
+      const reader = await server.connect(database);
+      await using pooler = await startTransactionPooler(server.port);
+      const moves = [
+        server.url(database),
+        `postgres://postgres@127.0.0.1:${pooler.port}/${database}?pgbouncer=true`,
+      ].entries();
+      try {
+        for (const [before, url] of moves) {
+          await reader.query('BEGIN; LOCK TABLE gateway.owners, gateway.accounts IN ACCESS SHARE MODE');
+          const moved = inPostgres(url, nothing, (side) => side.count('SELECT count(*) AS n FROM gateway.accounts'));
+          moved.catch(() => undefined);
+          await untilWaitedFor(reader);
+          await only(ledgers).createKey(newKey({ credit: 5n }));
+          await reader.query('COMMIT');
+          assert.equal(await moved, before + 1);
+        }
+      } finally {
+        await reader.end();
+      }
+      await closeAll(ledgers);
+    });
+
+    test('a move of a whole ledger that is refused, as gateways are running, waits for nobody before, nor do requests for it', async () => {
+      const { database, ledgers } = await replicas(1);
+      await only(ledgers).register();
+      const reader = await server.connect(database);
+      try {
+        await reader.query('BEGIN; LOCK TABLE gateway.owners, gateway.accounts IN ACCESS SHARE MODE');
+        await assert.rejects(
+          inPostgres(server.url(database), nothing, async () => undefined),
+          /Gateways are running on this database: stop them/,
+        );
+      } finally {
+        await reader.end();
+      }
+      await closeAll(ledgers);
+    });
+
+    test('a move into a database that has an interrupted one is repeated only where nothing has changed since', async () => {
+      const url = server.url(await server.createDatabase());
+      const file = join(mkdtempSync(join(tmpdir(), 'move-')), 'gateway.db');
+      const beside = { tables: new Set<string>(), prepare: nothing, move: nothing };
+      const move = async (change: (ledger: OwnedLedger) => Promise<unknown>): Promise<unknown> => {
+        const ledger = createLedger(openSyncStore({ file }));
+        await change(ledger);
+        const before = await ledger.audit();
+        await ledger.close();
+        return moveToPostgres(file, url, { fingerprint: 'f', stored: 's' }, before, beside);
+      };
+      const key = newKey({ credit: 5n });
+      const account = newAccount();
+      await move(async (ledger) => {
+        await ledger.createKey(key);
+        await ledger.createAccount(account);
+      });
+      await move(nothing);
+      const changed =
+        /has a ledger already: a ledger moves into an empty one only\. Where it is that of an earlier move/;
+      await assert.rejects(
+        move((ledger) => ledger.changeAccount(account.id, { status: 'suspended' })),
+        changed,
+      );
+      await assert.rejects(
+        move((ledger) => ledger.changeKey(key.id, { status: 'revoked' })),
+        changed,
+      );
     });
 
     test('opening again applies no migration twice; one that only newer releases can use is refused', async () => {

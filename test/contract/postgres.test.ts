@@ -14,6 +14,7 @@ import { severalGateways } from './postgres-gateways.ts';
 import { migrations } from './postgres-migration.ts';
 import { pruning } from './postgres-pruning.ts';
 import { postgresSchema } from './postgres-schema.ts';
+import { waits } from './postgres-waits.ts';
 
 ledgerContract('PostgreSQL', openLedger);
 
@@ -75,6 +76,8 @@ describe('the ledger’s time', () => {
     await closeAll([first, second]);
   });
 });
+
+waits();
 
 migrations();
 

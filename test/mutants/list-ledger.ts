@@ -2,6 +2,7 @@ import type { Edit } from '../support/edits.ts';
 import type { Mutant } from './list.ts';
 
 const LOAD = 'ledger/postgres/load.ts';
+const LIMIT_PLACES = 'ledger/postgres/limit-places.ts';
 const LOADED_SET = 'ledger/postgres/loaded-set.ts';
 const SAVE = 'ledger/postgres/save.ts';
 const KEY_UNLOCKED: Edit = [
@@ -139,18 +140,40 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: the place that is waited for where a limit was lowered is not loaded',
-    edits: [[LOAD, 'AND d.number <= p.rate_next - p.rpm_limit ORDER', 'AND d.number <= p.rate_first ORDER']],
+    edits: [[LIMIT_PLACES, 'AND d.number <= p.rate_next - p.rpm_limit ORDER', 'AND d.number <= p.rate_first ORDER']],
     tests: [[CONTRACT_POSTGRES, 'below a lowered limit']],
   },
   {
     name: 'PostgreSQL: of the tokens that are waited for only the first are loaded',
-    edits: [[LOAD, 'AND d.number < n.following - p.tpm_limit + u.more)', 'AND d.number < n.following - p.tpm_limit)']],
+    edits: [
+      [LIMIT_PLACES, 'AND d.number < n.following - p.tpm_limit + u.more)', 'AND d.number < n.following - p.tpm_limit)'],
+    ],
     tests: [[CONTRACT_POSTGRES, 'waits for those in the middle']],
   },
   {
     name: 'PostgreSQL: the window of a rate limit is a millisecond short',
-    edits: [[LOAD, ', a.seen_ms) -', ', a.seen_ms) + 1 -']],
+    edits: [[LIMIT_PLACES, ', a.seen_ms) -', ', a.seen_ms) + 1 -']],
     tests: [[CONTRACT_POSTGRES, '[R11] the wait is exact']],
+  },
+  {
+    name: 'PostgreSQL: the time of a place in a limit is that of the transaction, whatever it waited for',
+    edits: [[LIMIT_PLACES, "timeAt('statement_timestamp()')", "timeAt('now()')"]],
+    tests: [[CONTRACT_POSTGRES, 'takes its place in a limit when its turn has come']],
+  },
+  {
+    name: 'PostgreSQL: limits that were asked for later are decided at the time before',
+    edits: [[LOAD, 'loaded.nowMs = Math.max(loaded.nowMs, latest(rows));', '']],
+    tests: [[CONTRACT_POSTGRES, 'takes its place in a limit when its turn has come']],
+  },
+  {
+    name: 'PostgreSQL: a gateway that starts recovers at once',
+    edits: [['ledger/postgres/store.ts', 'shared: true', 'shared: false']],
+    tests: [[CONTRACT_POSTGRES, 'a gateway that starts ends no hold']],
+  },
+  {
+    name: 'PostgreSQL: runs are written in the order in which they came',
+    edits: [['ledger/books/runs.ts', 'of runs.toSorted(compareRuns)', 'of runs']],
+    tests: [[CONTRACT_POSTGRES, 'runs that are written together are locked in one order']],
   },
   {
     name: 'SQLite: entries of the first millisecond are in the opening balance',

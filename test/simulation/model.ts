@@ -106,7 +106,7 @@ export class Model {
       case 'heartbeat':
         if (!this.owners.has(operation.owner)) return { kind: 'owner_lost' };
         this.owners.set(operation.owner, this.nowMs + operation.leaseMs);
-        return { kind: 'alive' };
+        return { kind: 'alive', untilMs: this.nowMs + operation.leaseMs };
       case 'ping':
         return null;
       case 'prune':

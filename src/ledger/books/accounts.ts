@@ -32,7 +32,8 @@ import { countPeriodAnew, saveKey } from './keys.ts';
 import { accountAsPayer, movePromotions, purchase } from './money.ts';
 import { insertion, query, queryOne, update, type Work } from './work.ts';
 
-const ADD = insertion('@tree_accounts', ['id', ...ACCOUNT_COLUMNS, 'credit_start_ms', 'tokens_start_ms']);
+const ADD = `${insertion('@tree_accounts', ['id', ...ACCOUNT_COLUMNS, 'credit_start_ms', 'tokens_start_ms'])}
+  ON CONFLICT (id) DO NOTHING RETURNING id`;
 
 export function* createAccount(books: Books, request: NewAccount): Work<AccountOutcome> {
   const { id, parentId, externalId } = request;
@@ -46,13 +47,18 @@ export function* createAccount(books: Books, request: NewAccount): Work<AccountO
   const nowMs = parent?.nowMs ?? books.nowMs;
   const account = newAccountRecord(request, parent?.root.account.id ?? id, nowMs);
   const { creditCap, tokenCap } = account;
-  yield* query(
+  const added = yield* queryOne(
     ADD,
     id,
     ...accountValues(account),
     periodStartMs(creditCap?.period ?? 'none', nowMs),
     periodStartMs(tokenCap?.period ?? 'none', nowMs),
   );
+  if (added === undefined) {
+    // Another gateway has made it since.
+    const other = yield* books.account(id);
+    return other === null ? UNKNOWN_ACCOUNT : createdBefore(other.node.account, request);
+  }
   yield* books.accountAdded(account);
   return { kind: 'account', account };
 }

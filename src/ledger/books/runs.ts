@@ -60,15 +60,27 @@ function* makeRoom(keyId: string, bytesMax: number): Work<void> {
   );
 }
 
-export function* appendRuns(runs: readonly RunProgress[]): Work<readonly ('running' | 'cancelled' | 'ended')[]> {
-  const states: ('running' | 'cancelled' | 'ended')[] = [];
-  for (const { keyId, id, events } of runs) {
+type RunId = Pick<RunProgress, 'keyId' | 'id'>;
+
+/** Whoever writes several runs in one transaction writes them in this order, so that nobody waits in a circle. */
+export function compareRuns(one: RunId, other: RunId): number {
+  if (one.keyId !== other.keyId) return one.keyId < other.keyId ? -1 : 1;
+  if (one.id === other.id) return 0;
+  return one.id < other.id ? -1 : 1;
+}
+
+type AppendedState = 'running' | 'cancelled' | 'ended';
+
+export function* appendRuns(runs: readonly RunProgress[]): Work<readonly AppendedState[]> {
+  const states = new Map<RunProgress, AppendedState>();
+  for (const run of runs.toSorted(compareRuns)) {
+    const { keyId, id, events } = run;
     const live = `SELECT cancelled FROM @runs WHERE key_id = $1 AND id = $2 AND expires_at_ms IS NULL`;
     const row = yield* events === null ? queryOne(live, keyId, id) : counted(keyId, id, events);
     if (row !== undefined && events !== null) yield* addEvents(keyId, id, events);
-    states.push(row === undefined ? 'ended' : flag(row, 'cancelled') ? 'cancelled' : 'running');
+    states.set(run, row === undefined ? 'ended' : flag(row, 'cancelled') ? 'cancelled' : 'running');
   }
-  return states;
+  return runs.map((run) => states.get(run) ?? 'ended');
 }
 
 /** What was sent before, and taken, counts once. */

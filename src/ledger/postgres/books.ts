@@ -148,14 +148,14 @@ export class PostgresBooks implements Books {
 
   /**
    * Before a statement is read, under the lock of whoever pays: what is due has expired, and everything that is booked from now
-   * on is later than now. So nothing is added to a time that is over.
+   * on is later than now, which is returned. So nothing is added to a time that is over.
    */
-  *closeTime(id: string): Work<null> {
+  *closeTime(id: string): Work<number> {
     const key = yield* this.key(id);
     if (key !== null) yield* this.saveTotals(key);
     const account = key === null ? yield* this.account(id) : null;
     if (account !== null) yield* this.saveSums(account.root, account.nowMs);
-    return null;
+    return this.nowMs;
   }
 
   #timeOf(row: Row): number {

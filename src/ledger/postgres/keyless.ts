@@ -43,8 +43,8 @@ export async function performKeyless(
       return null;
     case 'heartbeat': {
       checkLease(operation.leaseMs);
-      const rows = await connection.query(HEARTBEAT, [operation.owner, operation.leaseMs, ...clock.values()]);
-      return { kind: rows.length === 1 ? 'alive' : 'owner_lost' };
+      const [row] = await connection.query(HEARTBEAT, [operation.owner, operation.leaseMs, ...clock.values()]);
+      return row === undefined ? { kind: 'owner_lost' } : { kind: 'alive', untilMs: integer(row, 'lease_until_ms') };
     }
     case 'ping': {
       const [row] = await connection.query(PING, clock.values());

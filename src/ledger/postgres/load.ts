@@ -6,9 +6,9 @@
 import { integer, type Row, text } from '../../storage/columns.ts';
 import type { Query } from '../../storage/postgres/connection.ts';
 import type { HoldEnd } from '../engine/working-set.ts';
-import { RATE_WINDOW_MS } from '../operations.ts';
 import { ACCOUNT_COLUMNS, endFrom, KEY_COLUMNS } from '../rules/row-mapping.ts';
 import type { LedgerClock } from './ledger-clock.ts';
+import { BEGUN_MS, KEY_REQUESTS, Limited, REQUESTS, TOKENS } from './limit-places.ts';
 import { forPairs, type LookUp, lookUp, type Statement } from './look-up.ts';
 import { addPair, type Needs, noPairs, PairMap, type Pairs } from './needs.ts';
 import type { Route } from './payers.ts';
@@ -17,8 +17,8 @@ import { SAVED_OF_KEY, SAVED_OF_NODE } from './save.ts';
 
 /** The rows that a batch is decided by. `more` are those that turned out to be needed after all. */
 export interface Loaded {
-  /** The time at which the transaction began, or what this process has seen. */
-  readonly nowMs: number;
+  /** The time at which the transaction began, or that of limits after it had waited for its locks; or what this process has seen. */
+  nowMs: number;
   readonly needs: Needs;
   readonly routes: ReadonlyMap<string, Route>;
   readonly living: ReadonlySet<string>;
@@ -56,9 +56,6 @@ export class NotLoaded extends Error {
   }
 }
 
-/** The time of the transaction: the same in all its statements. `$1` and `$2` are the clock's. */
-const NOW_MS = 'greatest(coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint), $2::bigint)';
-
 const KEY_ROW = [...KEY_COLUMNS, ...SAVED_OF_KEY];
 const NODE_ROW = [...new Set([...ACCOUNT_COLUMNS, ...SAVED_OF_NODE])];
 
@@ -72,12 +69,12 @@ const OWNERS = {
  */
 const LOCK_KEYS = {
   name: 'lock-keys',
-  text: `SELECT ${columnsOf('a', KEY_ROW)}, ${NOW_MS} AS now_ms FROM gateway.accounts a WHERE a.key_id = ANY ($3)
+  text: `SELECT ${columnsOf('a', KEY_ROW)}, ${BEGUN_MS} AS now_ms FROM gateway.accounts a WHERE a.key_id = ANY ($3)
     AND CASE WHEN a.root_id IS NULL THEN true ELSE gateway.has_joined(a.key_id) END ORDER BY a.key_id FOR UPDATE`,
 };
 const LOCK_ROOTS = {
   name: 'lock-roots',
-  text: `SELECT ${columnsOf('t', NODE_ROW)}, ${NOW_MS} AS now_ms FROM gateway.tree_accounts t
+  text: `SELECT ${columnsOf('t', NODE_ROW)}, ${BEGUN_MS} AS now_ms FROM gateway.tree_accounts t
     WHERE t.id = ANY ($3) ORDER BY t.id FOR UPDATE`,
 };
 const KEYS = {
@@ -98,61 +95,6 @@ const CHARGED = lookUp(
 );
 const VOIDED = lookUp('voided', 'hold_id', columnsOf('l', ['key_id', 'hold_id']));
 const CLAIMS = lookUp('claims', 'name', columnsOf('l', CLAIM_ROW));
-/** A key or an account with its places in a rate limit, and the time of its payer, not before `u.floor_ms`. */
-const LIMITED = `FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(id, more, floor_ms)
-  CROSS JOIN LATERAL (
-    SELECT a.rpm_limit, a.tpm_limit, a.rate_first, a.rate_next, greatest(a.seen_ms, r.seen_ms) AS seen_ms
-      FROM gateway.accounts a LEFT JOIN gateway.tree_accounts r ON r.id = a.root_id WHERE a.key_id = u.id COLLATE "C"
-    UNION ALL SELECT t.rpm_limit, t.tpm_limit, t.rate_first, t.rate_next, r.seen_ms
-      FROM gateway.tree_accounts t JOIN gateway.tree_accounts r ON r.id = t.root_id WHERE t.id = u.id COLLATE "C"
-  ) p
-  CROSS JOIN LATERAL (SELECT greatest(${NOW_MS}, p.seen_ms, u.floor_ms) - ${RATE_WINDOW_MS} AS over_ms) w`;
-/**
- * The oldest place that still counts, for which whoever is refused waits; and the one that is waited for where the limit was
- * lowered below what is taken.
- */
-function requestPlaces(id: string, overMs: string, limited: string): string {
-  return `SELECT ${id} AS of_id, ${overMs} AS over_ms, r.number, r.at_ms, r.taken ${limited}
-    CROSS JOIN LATERAL (
-      (SELECT * FROM gateway.rates o WHERE o.key_id = ${id} COLLATE "C" AND o.number >= p.rate_first
-        AND o.at_ms > ${overMs} ORDER BY o.number LIMIT 1)
-      UNION ALL (SELECT * FROM gateway.rates d WHERE d.key_id = ${id} COLLATE "C"
-        AND d.number <= p.rate_next - p.rpm_limit ORDER BY d.number DESC LIMIT 1)
-    ) r WHERE p.rpm_limit IS NOT NULL`;
-}
-const REQUESTS = { name: 'request-places', text: requestPlaces('u.id', 'w.over_ms', LIMITED) };
-/**
- * Of keys, by their own time: 60 µs of the server where the other statement takes 111. Where their root's time is later, a place may
- * have left the window since: whoever notices asks for those that follow (`NotLoaded`), with the other statement.
- */
-const KEY_REQUESTS = {
-  name: 'key-request-places',
-  text: requestPlaces(
-    'p.key_id',
-    'p.over_ms',
-    `FROM (SELECT a.key_id, a.rpm_limit, a.rate_first, a.rate_next, greatest(${NOW_MS}, a.seen_ms) - ${RATE_WINDOW_MS} AS over_ms
-      FROM gateway.accounts a WHERE a.key_id = ANY ($3) OFFSET 0) p`,
-  ),
-};
-/**
- * The oldest token that still counts, those that `more` of them may have to wait for, and the first and the last that are stored.
- */
-const TOKENS = {
-  name: 'token-places',
-  text: `SELECT u.id AS of_id, w.over_ms, r.number, r.at_ms, r.taken ${LIMITED}
-    LEFT JOIN LATERAL (SELECT l.number + l.taken AS following FROM gateway.token_rates l
-      WHERE l.key_id = u.id COLLATE "C" ORDER BY l.number DESC LIMIT 1) n ON true
-    CROSS JOIN LATERAL (
-      (SELECT * FROM gateway.token_rates f WHERE f.key_id = u.id COLLATE "C" ORDER BY f.number LIMIT 1)
-      UNION ALL (SELECT * FROM gateway.token_rates l WHERE l.key_id = u.id COLLATE "C" ORDER BY l.number DESC LIMIT 1)
-      UNION ALL (SELECT * FROM gateway.token_rates o WHERE o.key_id = u.id COLLATE "C" AND o.at_ms > w.over_ms
-        ORDER BY o.at_ms, o.number LIMIT 1)
-      UNION ALL (SELECT * FROM gateway.token_rates d WHERE d.key_id = u.id COLLATE "C"
-        AND d.number >= coalesce((SELECT max(m.number) FROM gateway.token_rates m
-          WHERE m.key_id = u.id COLLATE "C" AND m.number < n.following - p.tpm_limit), 0)
-        AND d.number < n.following - p.tpm_limit + u.more)
-    ) r WHERE p.tpm_limit IS NOT NULL`,
-};
 const PROMOTIONS = {
   name: 'promotions',
   text: `SELECT node_id AS of_id, id, remaining, expires_at_ms FROM gateway.promotions
@@ -245,7 +187,7 @@ export async function load(
     ask(promoted.size > 0, PROMOTIONS, [...promoted]),
   ]);
   return {
-    nowMs: Math.max(0, ...[...locked.slice(0, 1), ...rootRows.slice(0, 1)].map((row) => integer(row, 'now_ms'))),
+    nowMs: latest(locked, rootRows, keyRequests, accountRequests, tokenRows),
     needs,
     routes,
     living: new Set(owners.map((row) => text(row, 'id'))),
@@ -296,16 +238,26 @@ export async function loadMore(
     into: Map<string, readonly Row[]>,
     statement: Statement,
     ...values: readonly unknown[]
-  ): Promise<void> => {
-    if (ids.length === 0) return;
+  ): Promise<readonly Row[]> => {
+    if (ids.length === 0) return [];
     const rows = await query(statement.text, values, statement.name);
     for (const [id, group] of grouped(ids, rows)) into.set(id, group);
+    return rows;
   };
-  const limits = (what: 'requests' | 'tokens'): readonly unknown[] => {
+  const fillPlaces = async (what: 'requests' | 'tokens', statement: Statement): Promise<void> => {
     const ids = idsOf(what);
     const more = [...loaded.needs.keys.values()].reduce((sum, counts) => sum + counts[what], 0);
     const floorsMs = ids.map((id) => Math.max(...missing.filter((one) => one.id === id).map(({ nowMs }) => nowMs)));
-    return [...time, ids, ids.map(() => more), floorsMs];
+    const rows = await fill(
+      ids,
+      loaded[what],
+      statement,
+      ...time,
+      ids,
+      ids.map(() => more),
+      floorsMs,
+    );
+    loaded.nowMs = Math.max(loaded.nowMs, latest(rows));
   };
   const promoted = idsOf('promotions');
   const keys = idsOf('holdsOfKey');
@@ -321,8 +273,8 @@ export async function loadMore(
     addEnds(loaded.ends, ends, charged, voided);
   };
   await Promise.all([
-    fill(idsOf('requests'), loaded.requests, REQUESTS, ...limits('requests')),
-    fill(idsOf('tokens'), loaded.tokens, TOKENS, ...limits('tokens')),
+    fillPlaces('requests', REQUESTS),
+    fillPlaces('tokens', TOKENS),
     fill(promoted, loaded.promotions, PROMOTIONS, promoted),
     fill(keys, loaded.allHolds, HOLDS_OF_KEYS, keys),
     fill(roots, loaded.allHolds, HOLDS_OF_ROOTS, roots),
@@ -347,32 +299,20 @@ export async function loadNodes(query: Query, loaded: Loaded, ids: readonly stri
   for (const row of await query(NODES.text, [ids], NODES.name)) loaded.nodes.set(text(row, 'id'), row);
 }
 
-/** Keys and accounts with a limit, and how much may be counted for each at most. */
-class Limited {
-  readonly #more = new Map<string, number>();
-
-  add(ids: readonly string[], more: number): void {
-    for (const id of ids) this.#more.set(id, (this.#more.get(id) ?? 0) + more);
-  }
-
-  get any(): boolean {
-    return this.#more.size > 0;
-  }
-
-  get ids(): Iterable<string> {
-    return this.#more.keys();
-  }
-
-  values(): readonly unknown[] {
-    return [[...this.#more.keys()], [...this.#more.values()], [...this.#more.keys()].map(() => 0)];
-  }
-}
-
 function by(column: string, rows: readonly Row[]): Map<string, Row> {
   return new Map(rows.map((row) => [text(row, column), row]));
 }
 
+/** Each statement has one time for all of its rows. */
+function latest(...answers: readonly (readonly Row[])[]): number {
+  return Math.max(0, ...answers.flatMap((rows) => rows.slice(0, 1)).map((row) => integer(row, 'now_ms')));
+}
+
+/** A limit without places has a row of its own. */
 function grouped(ids: Iterable<string>, rows: readonly Row[]): Map<string, readonly Row[]> {
-  const groups = Map.groupBy(rows, (row) => text(row, 'of_id'));
+  const groups = Map.groupBy(
+    rows.filter(({ number }) => number !== null),
+    (row) => text(row, 'of_id'),
+  );
   return new Map([...ids].map((id) => [id, groups.get(id) ?? []]));
 }

@@ -2,7 +2,7 @@
 import { arrayLiteral, rowLiteral } from '../../storage/postgres/array-literal.ts';
 import type { Send } from '../../storage/postgres/connection.ts';
 import { inDialect, POSTGRES } from '../books/dialect.ts';
-import { addRun, endRun } from '../books/runs.ts';
+import { addRun, compareRuns, endRun } from '../books/runs.ts';
 import { performNow, type Work } from '../books/work.ts';
 import { saturate } from '../engine/key-state.ts';
 import { responseBytes } from '../rules/stored-responses.ts';
@@ -327,7 +327,8 @@ export function save(send: Send, changes: Changes, serverVersion: number): void 
     send(keepResponse, [...values, atMs], 'keep-response');
   }
   for (const { hold, run } of changes.newRuns) sendAll(send, addRun(hold, run));
-  for (const { keyId, end, atMs } of changes.endedRuns) sendAll(send, endRun(keyId, end, atMs));
+  const ended = changes.endedRuns.map((one) => ({ ...one, id: one.end.id }));
+  for (const { keyId, end, atMs } of ended.sort(compareRuns)) sendAll(send, endRun(keyId, end, atMs));
 }
 
 /** The run of a live hold is live: nobody has to look at what the statements find. */

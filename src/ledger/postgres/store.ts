@@ -142,12 +142,15 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       operation.op === 'usageReport' ? usageReport(query, operation.query) : performIn(query, workOf(books, operation));
     if (!REPORTS.has(operation.op)) return transact(background, '', work);
     // In a transaction of its own: nobody waits for the report.
-    if (operation.op === 'statement') {
-      await transact(background, '', (query, books) => performIn(query, books.closeTime(operation.id)));
-    }
-    return onReportConnection({ url, lockTimeoutMs, answerTimeoutMs }, (reports) =>
+    const closedMs =
+      operation.op === 'statement'
+        ? await transact(background, '', (query, books) => performIn(query, books.closeTime(operation.id)))
+        : 0;
+    const outcome = await onReportConnection({ url, lockTimeoutMs, answerTimeoutMs }, (reports) =>
       transact(reports, ONE_MOMENT, work),
     );
+    // What is booked between the two may be in the time that was not over for the first.
+    return outcome !== null && 'closing' in outcome ? { ...outcome, nowMs: closedMs } : outcome;
   }
 
   function transact<T>(
@@ -165,6 +168,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
   return {
     apply,
+    shared: true,
     // Both take every operation; which connection serves it depends on the operation alone.
     background: { apply, close: async () => undefined },
     sharedSecret: (given) => opening(() => sharedSecret(hot, given)),

@@ -1,6 +1,7 @@
 /** What the embedded store does for each operation. */
 
 import { addToRollups, readStep } from '../../reports/sqlite/rollup.ts';
+import { integer } from '../../storage/columns.ts';
 import { type BooksName, type BooksOperation, workOf } from '../books/perform.ts';
 import { admit } from '../engine/admit.ts';
 import { extend, mark, settle, voidById } from '../engine/hold.ts';
@@ -43,10 +44,10 @@ const HANDLERS: { readonly [N in HandledName]: Handler<N> } = {
     return null;
   },
   heartbeat: ({ sql, steadyMs }, { owner, leaseMs }) => {
-    const { changes } = sql
-      .cold('UPDATE owners SET lease_until_ms = max(lease_until_ms, ?) WHERE id = ?')
-      .run(steadyMs + leaseMs, owner);
-    return { kind: Number(changes) === 1 ? 'alive' : 'owner_lost' };
+    const row = sql
+      .cold('UPDATE owners SET lease_until_ms = max(lease_until_ms, ?) WHERE id = ? RETURNING lease_until_ms')
+      .get(steadyMs + leaseMs, owner);
+    return row === undefined ? { kind: 'owner_lost' } : { kind: 'alive', untilMs: integer(row, 'lease_until_ms') };
   },
   ping: ({ sql, steadyMs }) => {
     sql

@@ -34,6 +34,9 @@ export interface Beside {
 }
 
 const SUMS = "SELECT coalesce(sum(amount), 0) AS n FROM entries WHERE kind = 'charge'";
+/** Status, limits and caps have no entries. */
+const CHANGES =
+  'SELECT (SELECT coalesce(sum(version), 0) FROM keys) + (SELECT coalesce(sum(version), 0) FROM tree_accounts) AS n';
 const SUMS_IN_POSTGRES = SUMS.replace('FROM entries', 'FROM gateway.entries');
 
 /** `before` is the audit of `file`, which nobody else has open and which has no live holds. */
@@ -49,14 +52,16 @@ export async function moveToPostgres(
   return await inPostgres(url, beside.prepare, async (target) => {
     await target.requireQuiet();
     const sum = source.count(SUMS);
-    const ledger = [secret.fingerprint, before.keys, before.entries, sum].join(' ');
+    const ledger = [secret.fingerprint, before.keys, before.entries, sum, source.count(CHANGES)].join(' ');
     const there = await target.count(
       'SELECT (SELECT count(*) FROM gateway.accounts) + (SELECT count(*) FROM gateway.entries) AS n',
     );
     if (there > 0) {
       // Interrupted after its last step here, so that only the source still has its old name.
       if ((await target.setting('moved_from')) === ledger) return { before, after: await target.audit() };
-      throw new StoreError('This database has a ledger already: a ledger moves into an empty one only.');
+      throw new StoreError(
+        'This database has a ledger already: a ledger moves into an empty one only. Where it is that of an earlier move and no gateway has served from it: DROP SCHEMA gateway CASCADE.',
+      );
     }
     const tables = movedTables(source.schema(), await target.schema(), await target.parents(), beside.tables);
     await target.set('moved_from', ledger);

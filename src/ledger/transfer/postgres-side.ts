@@ -27,6 +27,8 @@ export async function inPostgres<T>(
   try {
     await migrate(connection);
     await prepare(connection);
+    // Where it can only be refused, requests do not wait behind its locks for whoever reads these tables.
+    await new PostgresSide((sql, values) => connection.query(sql, values)).requireQuiet();
     return await connection.transaction('ISOLATION LEVEL REPEATABLE READ', async (query) => {
       // A gateway that is started meanwhile waits here; one that serves locks them in this order too.
       await query('LOCK TABLE gateway.owners, gateway.accounts IN ACCESS EXCLUSIVE MODE');

@@ -28,7 +28,7 @@ export interface Session {
 }
 
 const STATE = `SELECT pg_backend_pid() AS process, pg_is_in_recovery() AS recovering,
-  current_setting('transaction_read_only') = 'on' AS read_only`;
+  current_setting('transaction_read_only') = 'on' AS read_only, current_setting('synchronous_commit') = 'off' AS loses_commits`;
 const KEPT = `SELECT pg_backend_pid() AS process,
   (SELECT setting FROM pg_settings WHERE name = 'statement_timeout') AS statement_timeout`;
 const PREPARED = 'SELECT name FROM pg_prepared_statements';
@@ -44,13 +44,14 @@ export async function beginSession(
   if (wanted === 'primary' ? state?.recovering === true : wanted === 'read-write' && state?.read_only === true) {
     throw new ReadOnlyServerError();
   }
+  const loses = state?.loses_commits === true;
   if (!pooled && state?.process === announced) {
-    await query(settingsText(settings, false));
+    await query(settingsText(settings, loses, false));
     const [kept] = await query(KEPT);
     // One that announces a real process, and gives the next transaction another one or the session's settings away.
     if (kept?.process === announced && isKept(kept, settings)) return { perTransaction: null, prepares: true };
   }
-  return pooledSession(query, settingsText(settings, true), settings);
+  return pooledSession(query, settingsText(settings, loses, true), settings);
 }
 
 async function pooledSession(query: Query, perTransaction: string, settings: SessionSettings): Promise<Session> {
@@ -92,8 +93,15 @@ const LOOK_UPS = [
   ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'material', 'memoize'].map((way) => `enable_${way} = off`),
 ];
 
-/** An acknowledged commit must survive a crash of the server, whatever its default says. */
-function settingsText({ statementTimeoutMs, lockTimeoutMs, looksUp }: SessionSettings, local: boolean): string {
+/**
+ * An acknowledged commit must survive a crash of the server, whatever its default says. No statement of this takes a snapshot: that
+ * of a transaction which locks tables first must not be older than its locks.
+ */
+function settingsText(
+  { statementTimeoutMs, lockTimeoutMs, looksUp }: SessionSettings,
+  losesCommits: boolean,
+  local: boolean,
+): string {
   const set = local ? 'SET LOCAL' : 'SET';
   const lookUps = looksUp === true ? LOOK_UPS.map((setting) => `${set} ${setting};`).join(' ') : '';
   return `${set} statement_timeout = ${statementTimeoutMs};
@@ -101,5 +109,5 @@ function settingsText({ statementTimeoutMs, lockTimeoutMs, looksUp }: SessionSet
     ${set} idle_in_transaction_session_timeout = ${statementTimeoutMs};
     ${set} jit = off;
     ${lookUps}
-    SELECT set_config('synchronous_commit', 'on', ${local}) WHERE current_setting('synchronous_commit') = 'off'`;
+    ${losesCommits ? `${set} synchronous_commit = on` : ''}`;
 }

@@ -31,10 +31,16 @@ test('[F7] [F30] after the store was away for everyone, the others get a lease t
   const beats = new Count();
   const recoveries = new Count();
   let nowMs = 1_000_000;
+  let sinceMs = 0;
   const ledger = {
     leaseMs: LEASE_MS,
     register: async () => {},
-    heartbeat: async () => beats.add(),
+    heartbeat: async () => {
+      beats.add();
+      const since = sinceMs;
+      sinceMs = 0;
+      return since;
+    },
     recover: async () => {
       recoveries.add();
       return { charged: 0, voided: 0, more: false };
@@ -44,8 +50,8 @@ test('[F7] [F30] after the store was away for everyone, the others get a lease t
   const maintenance = await startMaintenance(ledger, { recoverIntervalMs: 5, nowMs: () => nowMs });
   await recoveries.after(2);
 
-  // No heartbeat got through for a whole lease: everybody's lease is over, whether its owner lives or not.
-  nowMs += LEASE_MS;
+  // By the store's clock: everybody's lease is over, whether its owner lives or not. This process may not have seen time pass.
+  sinceMs = LEASE_MS;
   await beats.after(1);
   const before = recoveries.count;
   await beats.after(6);
@@ -58,6 +64,39 @@ test('[F7] [F30] after the store was away for everyone, the others get a lease t
   }
   await again;
   await maintenance.stop();
+});
+
+test('[F7] [F30] in a shared store whoever starts recovers nothing for a lease; one that is its own alone, at once', async () => {
+  for (const shared of [true, false]) {
+    const beats = new Count();
+    const recoveries = new Count();
+    let nowMs = 0;
+    const ledger = {
+      leaseMs: LEASE_MS,
+      shared,
+      register: async () => {},
+      heartbeat: async () => {
+        beats.add();
+        return 0;
+      },
+      recover: async () => {
+        recoveries.add();
+        return { charged: 0, voided: 0, more: false };
+      },
+      prune: async () => ({ removed: 0, more: false }),
+    } as unknown as OwnedLedger;
+    const maintenance = await startMaintenance(ledger, { recoverIntervalMs: 5, nowMs: () => nowMs });
+    assert.equal(recoveries.count, shared ? 0 : 1);
+    for (let step = 0; step < 2; step++) {
+      nowMs += LEASE_MS * 0.4;
+      await beats.after(2);
+    }
+    if (shared) assert.equal(recoveries.count, 0);
+    const again = recoveries.after(1);
+    nowMs += LEASE_MS * 0.4;
+    await again;
+    await maintenance.stop();
+  }
 });
 
 test('a failure of the rollups is told, tried again, and says nothing about the store', async () => {
