@@ -13,6 +13,7 @@ export class ReportedUsage {
   readonly terms = new TermsReport();
   readonly #tokensMax: () => number;
   #members: ReportMembers = { reported: null, reportedFinal: false };
+  #outputBytes = 0;
 
   /** `tokensMax`: the most tokens that the request can take; hosted tools may add to it. */
   constructor(tokensMax: (() => number) | undefined) {
@@ -21,6 +22,7 @@ export class ReportedUsage {
 
   /** `tokens`: null where the report holds figures that are none. `final`: of a report of the whole answer. */
   take(tokens: TokenCounts | null, final: boolean, outputBytes: number): void {
+    this.#outputBytes = outputBytes;
     if (tokens === null) {
       this.#members = { reported: null, reportedFinal: false, disbelieved: 'figures that are not counts' };
       return;
@@ -42,13 +44,10 @@ export class ReportedUsage {
     return this.#members.disbelieved !== undefined;
   }
 
-  /** Whether a report of the whole answer is believed. */
-  get final(): boolean {
-    return this.#members.reportedFinal;
-  }
-
+  /** A report that text came after was not of the whole answer. */
   meter(outputBytes: number): Meter {
-    return { ...this.#members, outputBytes, ...this.terms.member() };
+    const reportedFinal = this.#members.reportedFinal && outputBytes <= this.#outputBytes;
+    return { ...this.#members, reportedFinal, outputBytes, ...this.terms.member() };
   }
 }
 

@@ -67,7 +67,7 @@ export class MessagesObserver extends StreamObserver {
         return 'event';
       case 'message_delta':
         // The usage that it shows has to be counted first.
-        return this.#endsMessage && !this.reported.final ? 'hold' : 'event';
+        return this.#endsMessage && !this.meter().reportedFinal ? 'hold' : 'event';
       case 'content_block_delta':
         this.plainDelta = this.#frameUsage === null;
         return 'event';
