@@ -2,7 +2,9 @@
 import type { Dispatcher } from 'undici';
 import { errorCode } from '../lib/error-code.ts';
 import { arrayAt, isObject, parseJson } from '../lib/json.ts';
+import { hasMoreValues } from '../lib/json-values.ts';
 import { request } from '../transport/client/undici.ts';
+import { ANSWER_VALUES_MAX } from '../wire/json/answer-values.ts';
 import type { ModelList } from './adapters.ts';
 
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
@@ -46,21 +48,21 @@ export async function fetchModelList(
     const headersAtMs = nowMs();
     const { date } = response.headers;
     const theirsMs = typeof date === 'string' ? Date.parse(date) : Number.NaN;
-    const body = await readText(response.body);
+    const bytes = await readBytes(response.body);
     return {
       kind: 'answered',
       status: response.statusCode,
-      body,
+      body: bytes.toString(),
       tookMs: headersAtMs - startedAtMs,
       skewMs: Number.isNaN(theirsMs) ? null : (startedAtMs + headersAtMs) / 2 - (theirsMs + HALF_SECOND_MS),
-      ids: response.statusCode === 200 ? idsIn(body) : null,
+      ids: response.statusCode === 200 ? idsIn(bytes) : null,
     };
   } catch (error) {
     return { kind: 'unreachable', reason: reasonOf(error, timeoutMs) };
   }
 }
 
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+async function readBytes(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -68,11 +70,11 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
     if (bytes > ANSWER_BYTES_MAX) break;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
-function idsIn(body: string): ReadonlySet<string> | null {
-  const parsed = parseJson(body);
+function idsIn(list: Buffer): ReadonlySet<string> | null {
+  const parsed = hasMoreValues(list, ANSWER_VALUES_MAX) ? undefined : parseJson(list.toString());
   // Some servers send the list bare.
   const entries = Array.isArray(parsed) ? parsed : isObject(parsed) ? arrayAt(parsed, 'data') : undefined;
   if (!entries || (isObject(parsed) && parsed.has_more === true)) return null;

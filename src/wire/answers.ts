@@ -2,9 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../core/conditions.ts';
 import { nowS } from '../core/time.ts';
-import { type JsonObject, parseJson } from '../lib/json.ts';
+import type { JsonObject } from '../lib/json.ts';
 import { broken, UnfitAnswer } from './errors.ts';
 import type { WireFormat } from './format.ts';
+import { parseAnswer } from './json/answer-values.ts';
 import type { Lane, Seen } from './lane.ts';
 import { OutputSample, sampleOf } from './output-sample.ts';
 import { type AnswerState, echoedRequest } from './responses/answer-state.ts';
@@ -71,7 +72,7 @@ export function answersThrough(request: AnswersRequest): Answers {
     });
   return {
     whole(answer) {
-      const parsed = parseJson(answer.toString());
+      const parsed = parseAnswer(answer);
       if (parsed === undefined) broken('it is not JSON.');
       const turnMeter = new TurnMeter(null, request.tokensMax);
       const read = target.readBody(parsed);

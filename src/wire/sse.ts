@@ -7,6 +7,8 @@
  * and `text` (the Latin-1 view of the same bytes). Nothing is allocated per frame.
  */
 import { type Json, parseJson } from '../lib/json.ts';
+import { hasMoreValues } from '../lib/json-values.ts';
+import { ANSWER_VALUES_MAX } from './json/answer-values.ts';
 
 /** A frame by its offsets; what observers look at. */
 export interface FrameView {
@@ -274,8 +276,14 @@ function blankLineEnd(text: string, before: number): number {
   return -1;
 }
 
-/** The data of a frame whose `data` lines are several, joined as SSE says. */
+/** Nothing but a line end: a stream can have millions, one after the other. */
+export function isBlank({ text, start }: FrameView): boolean {
+  return isLineEnd(text.charCodeAt(start));
+}
+
+/** The data of a frame, its lines joined as SSE says. */
 export function joinedData(frame: FrameView): string {
+  if (frame.dataLines === 1) return frame.bytes.toString('utf8', frame.dataStart, frame.dataEnd);
   const lines = frame.bytes.toString('utf8', frame.start, frame.end).split(/\r\n|\r|\n/);
   const data: string[] = [];
   for (const line of lines) {
@@ -295,7 +303,15 @@ export function eventName(frame: FrameView): string {
   return frame.text.slice(frame.eventStart, frame.eventEnd);
 }
 
-/** The data of a frame with one `data` line, parsed; undefined where it is not JSON. */
+/** Whether the data of a frame, or the text that stands in its place, must not be parsed. */
+export function hasTooManyValues(frame: FrameView): boolean {
+  // A value takes a byte at least: of nearly every frame nothing more is looked at.
+  if (frame.end - frame.start < ANSWER_VALUES_MAX) return false;
+  const json = frame.dataLines === 0 ? frame.bytes.subarray(frame.start, frame.end) : Buffer.from(joinedData(frame));
+  return hasMoreValues(json, ANSWER_VALUES_MAX);
+}
+
+/** The data of a frame, parsed; undefined where it is not JSON, or has too many values. */
 export function parsedData(frame: FrameView): Json | undefined {
-  return parseJson(frame.bytes.toString('utf8', frame.dataStart, frame.dataEnd));
+  return hasTooManyValues(frame) ? undefined : parseJson(joinedData(frame));
 }

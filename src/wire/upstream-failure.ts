@@ -2,7 +2,7 @@
 import type { Condition } from '../core/conditions.ts';
 import { isObject, type Json, type JsonObject, objectAt, parseJson, stringAt } from '../lib/json.ts';
 import type { LaneFailure } from './lane.ts';
-import type { FrameView } from './sse.ts';
+import { type FrameView, isBlank } from './sse.ts';
 import { isContextLengthError, labelsOf, redact } from './upstream-message.ts';
 
 const MESSAGE_CHARACTERS_MAX = 500;
@@ -55,7 +55,7 @@ export function isErrorShape(value: JsonObject): boolean {
  * event, anything at all. Null for what a client would ignore.
  */
 export function failureInPlainText(frame: FrameView, first: boolean): LaneFailure | null {
-  if (frame.dataLines > 0 || frame.knownLines > 0) return null;
+  if (frame.dataLines > 0 || frame.knownLines > 0 || isBlank(frame)) return null;
   const text = frame.bytes.toString('utf8', frame.start, frame.end).trim();
   if (text === '') return null;
   const value = parseJson(text);

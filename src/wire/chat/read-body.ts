@@ -1,6 +1,7 @@
 /** A whole chat completion → events of the hub. */
 import { isObject, type Json, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { partsAt } from '../translate/answer-parts.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { type ChatPiece, readContent } from './read-content.ts';
@@ -39,7 +40,7 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
     refused ||= kind === 'refusal';
     events.push({ type: 'text-start', key, kind });
     if (text !== '') events.push({ type: 'text-delta', key, text, logprobs: kind === 'text' ? logprobs : undefined });
-    if (kind === 'text') for (const raw of objectsAt(message, 'annotations')) events.push(chatAnnotation(key, raw));
+    if (kind === 'text') for (const raw of partsAt(message, 'annotations')) events.push(chatAnnotation(key, raw));
     events.push({ type: 'text-end', key });
   }
   const calls = new ToolCallReader(() => nextKey++);

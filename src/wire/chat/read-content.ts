@@ -1,6 +1,7 @@
 /** The content of a chat delta or message beside its tool calls, in whatever members a server puts it. */
 import { isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
 import { chatTexts, generatedTexts, isChatReasoning, isNotText } from '../generated-text.ts';
+import { checkNextPart } from '../translate/answer-parts.ts';
 
 /** `unread`: text that has no place in another format. */
 export interface ChatPiece {
@@ -57,5 +58,7 @@ function addPart(pieces: ChatPiece[], part: Json): void {
 }
 
 function add(pieces: ChatPiece[], kind: ChatPiece['kind'], text: string): void {
-  if (text !== '') pieces.push({ kind, text });
+  if (text === '') return;
+  checkNextPart(pieces.length);
+  pieces.push({ kind, text });
 }

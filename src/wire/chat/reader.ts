@@ -10,6 +10,7 @@ import {
   stringAt,
 } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { partsAt } from '../translate/answer-parts.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { type ChatPiece, readContent } from './read-content.ts';
@@ -87,7 +88,7 @@ export class ChatReader implements EventReader {
     const delta = objectAt(choice, 'delta') ?? {};
     const logprobs = typeof delta.content === 'string' ? readLogprobs(choice) : undefined;
     for (const piece of readContent(delta)) this.#piece(piece, logprobs, events);
-    for (const raw of objectsAt(delta, 'annotations')) {
+    for (const raw of partsAt(delta, 'annotations')) {
       events.push(chatAnnotation(this.#enter('text', events), raw));
     }
     const calls = objectsAt(delta, 'tool_calls');

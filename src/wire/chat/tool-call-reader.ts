@@ -2,8 +2,10 @@
  * Tool-call deltas of the chat format → events. The format says neither when a call ends nor, in many servers, which
  * call a delta belongs to; this finds out, and keeps calls apart whose deltas come interleaved.
  */
+import { getOrInsert } from '../../lib/get-or-insert.ts';
 import { type JsonObject, numberAt, objectAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { checkNextPart } from '../translate/answer-parts.ts';
 import { JsonEndDetector } from '../translate/json-end.ts';
 import type { ToolKind, TurnEvent } from '../translate/turn.ts';
 
@@ -21,6 +23,11 @@ interface Call {
 
 export class ToolCallReader {
   readonly #calls: Call[] = [];
+  /** Calls by what a delta can name them with. An answer can have a hundred thousand, which are not searched each time. */
+  readonly #byIndex = new Map<number, Call>();
+  readonly #byName = new Map<string, Call>();
+  /** The calls that have got arguments since complete ones were last ended. */
+  readonly #fed = new Set<Call>();
   readonly #nextKey: () => number;
   #last: Call | undefined;
 
@@ -58,12 +65,15 @@ export class ToolCallReader {
       broken('arguments came for a tool call that was complete.');
     }
     call.json.feed(all);
+    this.#fed.add(call);
     events.push({ type: 'tool-delta', key: call.key, text: all });
   }
 
   /** Another block begins: calls whose arguments are complete have ended. */
   settle(events: TurnEvent[]): void {
-    for (const call of this.#calls) if (call.kind !== 'custom' && call.json.complete) this.#end(call, events);
+    const complete = [...this.#fed].filter(({ kind, json }) => kind !== 'custom' && json.complete);
+    this.#fed.clear();
+    for (const call of complete.sort((a, b) => (a.key ?? 0) - (b.key ?? 0))) this.#end(call, events);
   }
 
   close(events: TurnEvent[]): void {
@@ -84,14 +94,15 @@ export class ToolCallReader {
     const id = stringAt(delta, 'id') || undefined;
     const known = this.#find(index, id);
     if (known) {
-      known.id ??= id;
+      if (known.id === undefined && id !== undefined) this.#name(known, id);
       this.#last = known;
       return known;
     }
+    checkNextPart(this.#calls.length);
     this.settle(events);
     const call: Call = {
       index,
-      id,
+      id: undefined,
       kind: 'function',
       name: '',
       waiting: '',
@@ -100,19 +111,30 @@ export class ToolCallReader {
       json: new JsonEndDetector(),
     };
     this.#calls.push(call);
+    if (index !== undefined) this.#byIndex.set(index, call);
+    if (id !== undefined) this.#name(call, id);
     this.#last = call;
     return call;
+  }
+
+  #name(call: Call, id: string): void {
+    call.id = id;
+    for (const name of [nameOf(undefined, id), nameOf(call.index, id)]) getOrInsert(this.#byName, name, () => call);
   }
 
   /** The call of a delta: by id where it has one that is known, by index while the ids agree, otherwise the last one. */
   #find(index: number | undefined, id: string | undefined): Call | undefined {
     if (id !== undefined) {
-      const byId = this.#calls.find((call) => call.id === id && (index === undefined || call.index === index));
-      if (byId) return byId;
+      const named = this.#byName.get(nameOf(index, id));
+      if (named) return named;
     }
-    if (index !== undefined) {
-      return this.#calls.findLast((call) => call.index === index && (id === undefined || call.id === undefined));
-    }
-    return id === undefined ? this.#last : undefined;
+    if (index === undefined) return id === undefined ? this.#last : undefined;
+    // Where a call has no id yet, it is the last one of its index.
+    const last = this.#byIndex.get(index);
+    return id === undefined || last?.id === undefined ? last : undefined;
   }
+}
+
+function nameOf(index: number | undefined, id: string): string {
+  return `${index ?? ''} ${id}`;
 }

@@ -1,6 +1,7 @@
 /** A whole message → events of the hub. */
-import { isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { partsAt } from '../translate/answer-parts.ts';
 import { endsMidway } from '../translate/cut-calls.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { unread } from '../translate/unread.ts';
@@ -14,7 +15,7 @@ export function readMessagesBody(body: Json): readonly TurnEvent[] {
   if (!Array.isArray(body.content)) broken('it has no content.');
   const events: TurnEvent[] = [{ type: 'start', id: stringAt(body, 'id') ?? null, createdS: null }];
   const finish = messagesFinish(body) ?? NO_REASON;
-  const blocks = objectsAt(body, 'content');
+  const blocks = partsAt(body, 'content');
   for (const [key, block] of blocks.entries()) {
     events.push(...readBlock(block, key, endsMidway(finish.reason) && key === blocks.length - 1));
   }
@@ -32,7 +33,7 @@ function readBlock(block: JsonObject, key: number, mayBeCut: boolean): readonly 
   switch (block.type) {
     case 'text': {
       const text = stringAt(block, 'text') ?? '';
-      const citations = objectsAt(block, 'citations').map(
+      const citations = partsAt(block, 'citations').map(
         (raw): TurnEvent => ({ type: 'annotation', key, annotation: { format: 'messages', raw } }),
       );
       return [

@@ -1,6 +1,7 @@
 /** Message stream events → events of the hub. One per attempt. */
 import { isObject, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { checkNextPart } from '../translate/answer-parts.ts';
 import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts';
 import { unread } from '../translate/unread.ts';
 import { isErrorShape } from '../upstream-failure.ts';
@@ -99,6 +100,7 @@ export class MessagesReader implements EventReader {
     const index = numberAt(value, 'index') ?? this.#blocks.size;
     const raw = objectAt(value, 'content_block');
     if (!raw) broken('a content block has no content.');
+    checkNextPart(this.#nextKey);
     const key = this.#nextKey++;
     const type = stringAt(raw, 'type');
     const block = (kind: Block['kind']): void => {

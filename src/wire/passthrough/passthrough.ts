@@ -5,6 +5,7 @@
 import type { TokenCounts } from '../../core/usage.ts';
 import { ByteCollector } from '../../lib/byte-collector.ts';
 import type { PassthroughRequest } from '../format.ts';
+import { TOO_MANY_VALUES } from '../json/answer-values.ts';
 import { type Change, change, changeInPieces } from '../json/edit.ts';
 import {
   followedBy,
@@ -17,7 +18,7 @@ import {
   type UpstreamParams,
 } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
-import { eventName, FrameSplitter, type FrameView, joinedData, PARTIAL_MAX } from '../sse.ts';
+import { eventName, FrameSplitter, type FrameView, hasTooManyValues, joinedData, PARTIAL_MAX } from '../sse.ts';
 import { brokenStream, failureInPlainText } from '../upstream-failure.ts';
 import type { LengthEnding } from './length-ending.ts';
 import { EditList } from './observer.ts';
@@ -292,6 +293,10 @@ export class PassthroughStream implements LaneStream {
   }
 
   #judge(frame: FrameView, edits: EditList): Verdict {
+    if (hasTooManyValues(frame)) {
+      this.#fail(brokenStream(`The provider sent an event with ${TOO_MANY_VALUES}.`));
+      return 'failed';
+    }
     const first = this.#state === 'waiting';
     if (frame.dataLines > 0) return this.#observer.frame(frame, first, edits);
     const failure = failureInPlainText(frame, first);

@@ -1,6 +1,6 @@
 /** Complete frames with some of their events written again. */
-import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
-import { eventName, FrameSplitter, joinedData } from '../sse.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
+import { eventName, FrameSplitter, parsedData } from '../sse.ts';
 import { dataFrame, eventFrame } from '../translate/answer-writing.ts';
 import { EditList } from './observer.ts';
 
@@ -15,7 +15,7 @@ export function rewriteEvents(frames: Buffer, rewrite: (event: JsonObject) => Js
   const bytes = frames.at(-1) === CARRIAGE_RETURN ? Buffer.concat([frames, LINE_FEED]) : frames;
   splitter.feed(bytes);
   while (splitter.next()) {
-    const event = splitter.dataLines === 0 ? null : parseJson(joinedData(splitter));
+    const event = splitter.dataLines === 0 ? null : parsedData(splitter);
     const written = isObject(event) ? rewrite(event) : null;
     if (written === null) continue;
     const name = eventName(splitter);

@@ -6,6 +6,7 @@ import type { TokenCounts } from '../../core/usage.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import type { PassthroughRequest } from '../format.ts';
 import { bytesOf } from '../generated-text.ts';
+import { checkValues } from '../json/answer-values.ts';
 import { change } from '../json/edit.ts';
 import { layoutAt } from '../json/scan.ts';
 import type { WholeAnswer } from '../lane.ts';
@@ -27,6 +28,7 @@ export interface AnswerFormat {
 
 export function wholeAnswer(bytes: Buffer, request: PassthroughRequest, format: AnswerFormat): WholeAnswer {
   const { publicModel } = request;
+  checkValues(bytes);
   const text = isUtf8(bytes) ? bytes.toString() : '';
   const answer = parseJson(text);
   if (!isObject(answer)) {

@@ -1,7 +1,7 @@
 /** The state that the gateway keeps, as an answer shows it: the provider knows nothing of it. */
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
 import { layoutAt, memberRanges, objectsOfList } from '../json/scan.ts';
-import { eventName, FrameSplitter, joinedData } from '../sse.ts';
+import { eventName, FrameSplitter, parsedData } from '../sse.ts';
 
 export interface AnswerState {
   /** Whether the response is kept here. */
@@ -89,7 +89,7 @@ export class FinalBytes {
     splitter.feed(this.#bytes.at(-1) === CR ? Buffer.concat([this.#bytes, LINE_FEED]) : this.#bytes);
     while (splitter.next()) {
       if (splitter.raw || splitter.dataLines === 0) continue;
-      const data = objectOf(parseJson(joinedData(splitter)));
+      const data = objectOf(parsedData(splitter));
       const response = objectOf(data?.response);
       if (data === null || response === null) continue;
       const { start, end, dataStart, dataLines } = splitter;

@@ -4,14 +4,15 @@
  * because such a server leaves out whole events too; the client has seen nothing before that event.
  */
 import type { TokenCounts } from '../../core/usage.ts';
-import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { Answers } from '../answers.ts';
 import type { PassthroughRequest } from '../format.ts';
+import { parseAnswer } from '../json/answer-values.ts';
 import type { Lane, LaneStep, LaneStream, Meter, StreamPosition, WholeAnswer } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { meterWhole } from '../passthrough/whole-answer.ts';
-import { FrameSplitter, joinedData } from '../sse.ts';
+import { FrameSplitter, parsedData } from '../sse.ts';
 import { isErrorShape } from '../upstream-failure.ts';
 import { completeResponse } from './complete.ts';
 import type { ResponsesObserverOptions } from './observe.ts';
@@ -61,7 +62,7 @@ export function fillMissingFieldsLane(request: PassthroughRequest, format: Passt
       return passthrough.requestBody(params);
     },
     whole(answer) {
-      const parsed = parseJson(answer.toString());
+      const parsed = parseAnswer(answer);
       return (isObject(parsed) ? completed(parsed) : null) ?? passthrough.whole(answer);
     },
     stream: () => new FillingStream(passthrough.stream(), () => repair.rewrite(outputLimit).stream()),
@@ -158,7 +159,7 @@ function firstEvent(splitter: FrameSplitter, chunk: Buffer): Json | undefined | 
   splitter.feed(chunk);
   while (splitter.next()) {
     if (splitter.raw) return undefined;
-    if (splitter.dataLines > 0) return parseJson(joinedData(splitter));
+    if (splitter.dataLines > 0) return parsedData(splitter);
   }
   return null;
 }

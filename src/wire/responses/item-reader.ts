@@ -2,8 +2,10 @@
  * One output item of a response, whether it comes in deltas, whole at its end, or both: what only the end
  * shows is read at the end, and nothing is read twice.
  */
-import { type Json, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
+import { getOrInsert } from '../../lib/get-or-insert.ts';
+import { type Json, type JsonObject, numberAt, objectAt, stringAt } from '../../lib/json.ts';
 import { generatedTexts } from '../generated-text.ts';
+import { partsAt } from '../translate/answer-parts.ts';
 import type { TurnEvent } from '../translate/turn.ts';
 import { unread } from '../translate/unread.ts';
 import { isNotGenerated, isRepeating } from './event-fields.ts';
@@ -17,6 +19,12 @@ interface TextPiece {
   open: boolean;
 }
 
+interface Paragraph {
+  /** Its place among those that have text: the provider's own index may be any number. */
+  readonly place: number;
+  text: string;
+}
+
 type Kind = 'message' | 'reasoning' | 'function' | 'custom' | 'search' | 'opaque';
 
 export class ItemReader {
@@ -24,9 +32,9 @@ export class ItemReader {
   readonly #kind: Kind;
   readonly #nextKey: () => number;
   readonly #texts = new Map<number, TextPiece>();
-  /** The paragraphs of reasoning that were seen, by whether they are its full text. */
-  readonly #summary: string[] = [];
-  readonly #full: string[] = [];
+  /** The paragraphs of reasoning that were seen, by the provider's indexes and by whether they are its full text. */
+  readonly #summary = new Map<number, Paragraph>();
+  readonly #full = new Map<number, Paragraph>();
   #key = -1;
   #input = '';
   #done = false;
@@ -121,14 +129,14 @@ export class ItemReader {
     const key = this.#key;
     switch (this.#kind) {
       case 'message': {
-        const events = objectsAt(item, 'content').flatMap((part, index) => this.#partDone(index, part));
+        const events = partsAt(item, 'content').flatMap((part, index) => this.#partDone(index, part));
         for (const index of this.#texts.keys()) events.push(...this.#close(index));
         return events;
       }
       case 'reasoning': {
         const encrypted = stringAt(item, 'encrypted_content') ?? stringAt(this.#item, 'encrypted_content');
         const texts = (name: string, full: boolean): TurnEvent[] =>
-          objectsAt(item, name).flatMap((part, index) => this.#fillReasoning(index, stringAt(part, 'text'), full));
+          partsAt(item, name).flatMap((part, index) => this.#fillReasoning(index, stringAt(part, 'text'), full));
         const events = [...texts('summary', false), ...texts('content', true)];
         return [...events, { type: 'reasoning-end', key, encrypted }];
       }
@@ -193,7 +201,7 @@ export class ItemReader {
     this.#piece(index, kind, events);
     events.push(...this.#fillText(index, kind, stringAt(part, refusal ? 'refusal' : 'text'), part.logprobs));
     const seen = this.#texts.get(index)?.annotations ?? 0;
-    for (const raw of objectsAt(part, 'annotations').slice(seen)) events.push(...this.#annotation(index, raw));
+    for (const raw of partsAt(part, 'annotations').slice(seen)) events.push(...this.#annotation(index, raw));
     return [...events, ...this.#close(index)];
   }
 
@@ -204,18 +212,19 @@ export class ItemReader {
     return [{ type: 'text-end', key: piece.key }];
   }
 
-  #reasoning(paragraph: number, text: string, full: boolean): TurnEvent[] {
+  #reasoning(index: number, text: string, full: boolean): TurnEvent[] {
     if (this.#kind !== 'reasoning' || text === '') return [];
     const seen = full ? this.#full : this.#summary;
-    seen[paragraph] = (seen[paragraph] ?? '') + text;
+    const paragraph = getOrInsert(seen, index, () => ({ place: seen.size, text: '' }));
+    paragraph.text += text;
     this.#length += text.length;
-    return [{ type: 'reasoning-delta', key: this.#key, text, paragraph, ...(full ? { full } : {}) }];
+    return [{ type: 'reasoning-delta', key: this.#key, text, paragraph: paragraph.place, ...(full ? { full } : {}) }];
   }
 
-  #fillReasoning(paragraph: number, whole: string | undefined, full: boolean): TurnEvent[] {
-    const seen = (full ? this.#full : this.#summary)[paragraph] ?? '';
+  #fillReasoning(index: number, whole: string | undefined, full: boolean): TurnEvent[] {
+    const seen = (full ? this.#full : this.#summary).get(index)?.text ?? '';
     if (whole === undefined || !whole.startsWith(seen)) return [];
-    return this.#reasoning(paragraph, whole.slice(seen.length), full);
+    return this.#reasoning(index, whole.slice(seen.length), full);
   }
 
   #arguments(text: string): TurnEvent[] {

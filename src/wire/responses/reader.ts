@@ -1,6 +1,16 @@
 /** Response stream events → events of the hub. One per attempt. Complete and incomplete servers are read alike. */
-import { isObject, type JsonObject, numberAt, objectAt, objectsAt, parseJson, stringAt } from '../../lib/json.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseJson,
+  stringAt,
+} from '../../lib/json.ts';
 import { broken } from '../errors.ts';
+import { checkNextPart } from '../translate/answer-parts.ts';
 import type { EventReader, TurnEvent } from '../translate/turn.ts';
 import { unread } from '../translate/unread.ts';
 import { isErrorShape } from '../upstream-failure.ts';
@@ -21,6 +31,7 @@ function responsesFinish(response: JsonObject, called: boolean, refused: boolean
 
 export class ResponsesReader implements EventReader {
   readonly #items = new Map<string, ItemReader>();
+  readonly #byId = new Map<string, ItemReader>();
   #last: ItemReader | undefined;
   #nextKey = 0;
   #started = false;
@@ -88,8 +99,10 @@ export class ResponsesReader implements EventReader {
   }
 
   #open(value: JsonObject, item: JsonObject): ItemReader {
+    checkNextPart(this.#items.size);
     const reader = new ItemReader(item, () => this.#nextKey++);
     this.#items.set(identity(value, item), reader);
+    if (reader.id !== undefined) this.#byId.set(reader.id, reader);
     this.#last = reader;
     return reader;
   }
@@ -97,7 +110,7 @@ export class ResponsesReader implements EventReader {
   #itemDone(value: JsonObject): readonly TurnEvent[] {
     const item = objectAt(value, 'item');
     if (!item) broken('an output item is missing.');
-    const known = this.#items.get(identity(value, item)) ?? this.#byId(stringAt(item, 'id'));
+    const known = this.#items.get(identity(value, item)) ?? this.#withId(item.id);
     if (known) return known.done(item);
     const reader = this.#open(value, item);
     return this.#begun([...reader.begin(), ...reader.done(item)]);
@@ -105,13 +118,11 @@ export class ResponsesReader implements EventReader {
 
   #itemOf(value: JsonObject): ItemReader | undefined {
     if (numberAt(value, 'output_index') === undefined && stringAt(value, 'item_id') === undefined) return this.#last;
-    return this.#items.get(identity(value, {})) ?? this.#byId(stringAt(value, 'item_id'));
+    return this.#items.get(identity(value, {})) ?? this.#withId(value.item_id);
   }
 
-  #byId(id: string | undefined): ItemReader | undefined {
-    if (id === undefined) return undefined;
-    for (const item of this.#items.values()) if (item.id === id) return item;
-    return undefined;
+  #withId(id: Json | undefined): ItemReader | undefined {
+    return typeof id === 'string' ? this.#byId.get(id) : undefined;
   }
 
   /** Text of a server that announces no items. */
@@ -128,7 +139,7 @@ export class ResponsesReader implements EventReader {
     this.#ended = true;
     const events: TurnEvent[] = [...this.#start(response)];
     for (const [index, item] of objectsAt(response, 'output').entries()) {
-      const known = this.#items.get(`#${index}`) ?? this.#byId(stringAt(item, 'id'));
+      const known = this.#items.get(`#${index}`) ?? this.#withId(item.id);
       if (known) events.push(...known.done(item));
       else {
         const reader = this.#open({ output_index: index }, item);

@@ -2,9 +2,9 @@
  * The events of a run, a response that is made in the background, as they are stored and as every reader gets them: whole
  * frames, each with a number that is greater than the last, and with responses under the id of the run.
  */
-import { isObject, type Json, type JsonObject, parseJson, stringAt } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
 import { type Layout, layoutAt } from '../json/scan.ts';
-import { FrameSplitter, joinedData, parsedData } from '../sse.ts';
+import { FrameSplitter, parsedData } from '../sse.ts';
 import { eventFrame } from '../translate/answer-writing.ts';
 import { ended } from './failure.ts';
 
@@ -90,7 +90,7 @@ export class RunFrames {
   }
 
   #rewritten(): readonly Buffer[] | null {
-    const event = parseJson(joinedData(this.#splitter));
+    const event = parsedData(this.#splitter);
     if (!isObject(event)) return null;
     const { sequence_number: given, response } = event;
     this.#last = typeof given === 'number' && this.#follows(given) ? given : this.#last + 1;

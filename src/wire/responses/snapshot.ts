@@ -66,29 +66,31 @@ export class ResponseSnapshot {
   /** Null where no response has been announced. */
   response(): JsonObject | null {
     if (this.#created === null) return null;
-    const items = [...this.#items].sort(([a], [b]) => a - b);
-    return { ...this.#created, output: items.map(([index, item]) => withOpenText(item, this.#open.get(index) ?? [])) };
+    const items = [...this.#items].map(
+      ([index, item]) => [index, withOpenText(item, this.#open.get(index) ?? [])] as const,
+    );
+    return { ...this.#created, output: inOrder(new Map(items)) };
   }
 }
 
 function withOpenText(item: JsonObject, texts: readonly OpenText[]): JsonObject {
-  const content: Json[] = [...(Array.isArray(item.content) ? item.content : [])];
-  const summary: Json[] = [...(Array.isArray(item.summary) ? item.summary : [])];
+  const content = partsOf(item.content);
+  const summary = partsOf(item.summary);
   const changed: Record<string, Json | undefined> = { ...item };
   for (const { type, part, raw } of texts) {
     const text = decoded(raw);
     switch (type) {
       case 'response.output_text.delta':
-        content[part] = { type: 'output_text', text, annotations: [], logprobs: [] };
+        content.set(part, { type: 'output_text', text, annotations: [], logprobs: [] });
         break;
       case 'response.refusal.delta':
-        content[part] = { type: 'refusal', refusal: text };
+        content.set(part, { type: 'refusal', refusal: text });
         break;
       case 'response.reasoning_text.delta':
-        content[part] = { type: 'reasoning_text', text };
+        content.set(part, { type: 'reasoning_text', text });
         break;
       case 'response.reasoning_summary_text.delta':
-        summary[part] = { type: 'summary_text', text };
+        summary.set(part, { type: 'summary_text', text });
         break;
       case 'response.function_call_arguments.delta':
         changed.arguments = text;
@@ -98,9 +100,18 @@ function withOpenText(item: JsonObject, texts: readonly OpenText[]): JsonObject 
         break;
     }
   }
-  if (content.length > 0) changed.content = content.filter(isObject);
-  if (summary.length > 0) changed.summary = summary.filter(isObject);
+  if (content.size > 0) changed.content = inOrder(content);
+  if (summary.size > 0) changed.summary = inOrder(summary);
   return changed;
+}
+
+/** Parts by their indexes. The provider may give any: a list would be as long as the greatest of them. */
+function partsOf(list: Json | undefined): Map<number, JsonObject> {
+  return new Map(Array.isArray(list) ? list.filter(isObject).entries() : []);
+}
+
+function inOrder(byIndex: ReadonlyMap<number, JsonObject>): JsonObject[] {
+  return [...byIndex].sort(([a], [b]) => a - b).map(([, part]) => part);
 }
 
 function decoded(raw: string): string {

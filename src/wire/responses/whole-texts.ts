@@ -3,6 +3,7 @@
  * in deltas before; a server that leaves deltas out shows it here alone. Only what is more than was counted counts. One per
  * attempt.
  */
+import { getOrInsert } from '../../lib/get-or-insert.ts';
 import { type Json, type JsonObject, objectsAt } from '../../lib/json.ts';
 import { bytesOf, generatedTexts } from '../generated-text.ts';
 import type { OutputCounter } from '../passthrough/observer.ts';
@@ -10,11 +11,15 @@ import type { OutputCounter } from '../passthrough/observer.ts';
 interface ItemTexts {
   whole: number;
   readonly parts: Map<string, number>;
+  /** The sum of `parts`. */
+  inParts: number;
 }
 
 export class WholeTexts {
   readonly #output: OutputCounter;
   readonly #items = new Map<number, ItemTexts>();
+  /** Of all items. Kept, because an answer can have a hundred thousand of them. */
+  #total = 0;
 
   constructor(output: OutputCounter) {
     this.#output = output;
@@ -28,39 +33,34 @@ export class WholeTexts {
     const bytes = bytesOf(generatedTexts(item));
     if (bytes === 0) return;
     const texts = this.#at(index);
+    const before = bytesIn(texts);
     texts.whole = Math.max(texts.whole, bytes);
-    this.#raise(() => item);
+    this.#raise(bytesIn(texts) - before, () => item);
   }
 
   /** `bytes` of text in `value`, which is only looked at where they are more than was counted. */
   part(index: number, name: string, bytes: number, value: () => Json | undefined): void {
     if (bytes === 0) return;
-    const { parts } = this.#at(index);
-    parts.set(name, Math.max(parts.get(name) ?? 0, bytes));
-    this.#raise(value);
+    const texts = this.#at(index);
+    const before = bytesIn(texts);
+    const known = texts.parts.get(name) ?? 0;
+    if (bytes > known) {
+      texts.parts.set(name, bytes);
+      texts.inParts += bytes - known;
+    }
+    this.#raise(bytesIn(texts) - before, value);
   }
 
-  #raise(value: () => Json | undefined): void {
-    const total = this.#total();
-    if (total > this.#output.bytes) this.#output.raise(total, generatedTexts(value()));
+  #raise(by: number, value: () => Json | undefined): void {
+    this.#total += by;
+    if (this.#total > this.#output.bytes) this.#output.raise(this.#total, generatedTexts(value()));
   }
 
   #at(index: number): ItemTexts {
-    let texts = this.#items.get(index);
-    if (texts === undefined) {
-      texts = { whole: 0, parts: new Map() };
-      this.#items.set(index, texts);
-    }
-    return texts;
+    return getOrInsert(this.#items, index, () => ({ whole: 0, parts: new Map<string, number>(), inParts: 0 }));
   }
+}
 
-  #total(): number {
-    let total = 0;
-    for (const { whole, parts } of this.#items.values()) {
-      let sum = 0;
-      for (const bytes of parts.values()) sum += bytes;
-      total += Math.max(whole, sum);
-    }
-    return total;
-  }
+function bytesIn({ whole, inParts }: ItemTexts): number {
+  return Math.max(whole, inParts);
 }

@@ -3,11 +3,12 @@ import { GatewayError } from '../../core/conditions.ts';
 import type { TokenCounts } from '../../core/usage.ts';
 import { ByteCollector } from '../../lib/byte-collector.ts';
 import { broken, UnfitAnswer } from '../errors.ts';
+import { TOO_MANY_VALUES } from '../json/answer-values.ts';
 import type { LaneFailure, LaneStep, LaneStream, Meter, StreamPosition } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
 import { hostedCall, readTerms } from '../reported-terms.ts';
 import { ReportedUsage } from '../reported-usage.ts';
-import { eventName, FrameSplitter, joinedData } from '../sse.ts';
+import { eventName, FrameSplitter, hasTooManyValues, joinedData } from '../sse.ts';
 import { brokenStream, failureInPlainText, readFailure } from '../upstream-failure.ts';
 import { saneCounts } from '../usage.ts';
 import type { AnswerFilter } from './answer-filter.ts';
@@ -210,15 +211,13 @@ export class TranslateStream implements LaneStream {
   #drain(): void {
     const splitter = this.#splitter;
     while (this.#open && this.#uncovered === null && splitter.next()) {
+      if (hasTooManyValues(splitter)) broken(`an event has ${TOO_MANY_VALUES}.`);
       if (splitter.dataLines === 0) {
         const failure = failureInPlainText(splitter, this.#state === 'waiting');
         if (failure !== null) this.#fail(failure);
         continue;
       }
-      const data =
-        splitter.dataLines === 1
-          ? splitter.bytes.toString('utf8', splitter.dataStart, splitter.dataEnd)
-          : joinedData(splitter);
+      const data = joinedData(splitter);
       if (data.trim() === '') continue;
       this.#takeAll(this.#reader.read(eventName(splitter) || null, data));
     }

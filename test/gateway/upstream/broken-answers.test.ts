@@ -119,6 +119,21 @@ describe('a provider that answers 200 with nonsense', () => {
       });
     }
 
+    test(`[F56] more JSON values than an answer may have: 502, no charge (${format})`, async () => {
+      await using fixture = await scriptedGateway();
+      const key = await fixture.gateway.tokenKey();
+      const whole = JSON.stringify(SPEECH[format].whole('Hi')).slice(0, -1);
+      const answers = [`${whole},"x":[${'{},'.repeat(2_000_000)}{}]}`, `[${'1,'.repeat(2_000_000)}1]`];
+      for (const body of answers) {
+        const answer = ask(key, format);
+        (await fixture.first.next()).reply(200, body);
+        const { status, code, message } = errorOf(await answer);
+        assert.deepEqual([status, code], [502, 'upstream_error']);
+        assert.match(message, /more than 2000000 JSON values/);
+      }
+      await assertUncharged(fixture.gateway, key);
+    });
+
     test(`[F17] a right answer with a wrong content type: 502, no charge (${format})`, async () => {
       await using fixture = await scriptedGateway();
       const key = await fixture.gateway.tokenKey();

@@ -1,6 +1,9 @@
-/** Bodies of very many tiny values: they are refused before they are built, and nobody else waits for it. */
+/** Bodies and answers of very many tiny values: they are refused before they are built, and nobody else waits for a body. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { Bystander } from '../../support/bystander.ts';
 import { configFileIn } from '../../support/gateway-environment.ts';
@@ -51,5 +54,61 @@ test('[F43] a body of millions of values is a 400, a heap of 512 MB is enough, a
     t.diagnostic(`${name}: a bystander waited ${waitedMs.toFixed(0)} ms, with the control ${controlMs.toFixed(0)} ms`);
     assert.ok(waitedMs < FACTOR_MAX * controlMs, `${name}: ${waitedMs} ms, control ${controlMs} ms`);
   }
+  assert.deepEqual((await gateway.admin.audit()).findings, []);
+});
+
+/** What a provider answers, by the model that it is asked for. */
+const ANSWERS: Readonly<Record<string, { readonly type: string; readonly body: Buffer }>> = {
+  whole: {
+    type: 'application/json',
+    body: filled('{"choices":[{"index":0,"message":{"content":"a"}}],"x":[', '{},', '{}]}'),
+  },
+  streamed: {
+    type: 'text/event-stream',
+    body: Buffer.from(`data: {"choices":[],"x":[${'{},'.repeat(5_000_000)}{}]}\n\n`),
+  },
+};
+
+test('[F56] an answer of millions of values is a 502, a heap of 512 MB is enough', async (t) => {
+  const provider = createServer(async (request, response) => {
+    let asked = '';
+    for await (const chunk of request) asked += chunk;
+    const answer = ANSWERS[(JSON.parse(asked) as { model: string }).model];
+    response.writeHead(200, { 'content-type': answer?.type }).end(answer?.body);
+  });
+  await once(provider.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => provider.close());
+  const base_url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`;
+  const model = { context_window: 100_000, max_output_tokens: 1_000, visible_output: true };
+  const models = Object.keys(ANSWERS).map((id) => ({
+    ...model,
+    id,
+    targets: [{ provider: 'broken', model: id }],
+    pricing: { input: 1, output: 10 },
+  }));
+  const providers = { broken: { kind: 'openai', base_url, api_key: 'k', formats: ['chat'], circuit_breaker: false } };
+  const dataDir = temporaryFolder();
+  writeFileSync(configFileIn(dataDir), JSON.stringify({ holds: 'full', providers, models }));
+  const gateway = await gatewayProcess(dataDir, { NODE_OPTIONS: '--max-old-space-size=512' });
+  t.after(() => gateway.kill('SIGKILL'));
+  const key = await gateway.admin.createKey({ mode: 'credit', credit: '5' });
+  const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
+  const ask = async (path: string, body: object): Promise<void> => {
+    const response = await fetch(`${gateway.origin}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    assert.match(`${response.status} ${await response.text()}`, /^502 .*more than 2000000 JSON values/);
+  };
+  const messages = [{ role: 'user', content: 'hi' }];
+  for (const id of Object.keys(ANSWERS)) {
+    const stream = id === 'streamed';
+    // Passed on, and translated; two at once.
+    await Promise.all(
+      [1, 2].flatMap(() => [
+        ask('/v1/chat/completions', { model: id, stream, messages }),
+        ask('/v1/messages', { model: id, stream, messages, max_tokens: 10 }),
+      ]),
+    );
+  }
+  const { used, reserved } = await gateway.admin.showKey(key.id);
+  assert.deepEqual([Number(used), Number(reserved)], [0, 0]);
   assert.deepEqual((await gateway.admin.audit()).findings, []);
 });
