@@ -135,12 +135,15 @@ class PathChanged extends Error {
 }
 
 function checkPaths({ routes, keys, nodes }: Loaded): void {
-  for (const [keyId, { rootId }] of routes) {
+  for (const [keyId, { rootId, accountIds }] of routes) {
     if (rootId === null) continue;
     let id = keys.get(keyId)?.account_id ?? null;
     while (id !== null) {
       const node = nodes.get(String(id));
-      if (node === undefined) throw new PathChanged(`the account ${String(id)} is above ${keyId} meanwhile`);
+      // That it is there for another key is not enough: its places in limits were loaded for what that one needs.
+      if (node === undefined || !accountIds.includes(String(id))) {
+        throw new PathChanged(`the account ${String(id)} is above ${keyId} meanwhile`);
+      }
       id = node.parent_id ?? null;
     }
   }
