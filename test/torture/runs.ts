@@ -63,8 +63,9 @@ export async function endsOf(world: World, runners: readonly Runner[]): Promise<
       const { status } = response;
       if (status === 'completed') call.tokens = FORMATS.responses.usage(JSON.stringify(response), false);
       else if (status !== 'failed' && status !== 'cancelled') say(`ended as ${String(status)}`);
-      const [first, second] = [await eventsOf(world, account, id, 0), await eventsOf(world, account, id, 1)];
-      if (first !== second) say('is not the same for two readers');
+      const readers = [0, 1].map((client) => eventsOf(world, account, id, client, deadlineMs));
+      const [first = '', second = ''] = await Promise.all(readers);
+      if (first !== second) say(`is not the same for two readers: ${difference(first, second)}`);
       if (!first.includes(`"type":"response.${String(status)}"`)) say('has no terminal event');
     }
   }
@@ -85,9 +86,28 @@ async function ended(world: World, account: Account, id: string, deadlineMs: num
   }
 }
 
-async function eventsOf(world: World, account: Account, id: string, client: number): Promise<string> {
-  const response = await send(world.origin(client), account, `/${id}?stream=true`);
-  return (await response.text()).replaceAll(': keep-alive\n\n', '');
+/** Of a gateway that may still be cut off from the database, until it has them. */
+async function eventsOf(
+  world: World,
+  account: Account,
+  id: string,
+  client: number,
+  deadlineMs: number,
+): Promise<string> {
+  for (;;) {
+    const response = await send(world.origin(client), account, `/${id}?stream=true`);
+    const text = await response.text();
+    if (response.status === 200) return text.replaceAll(': keep-alive\n\n', '');
+    if (Date.now() > deadlineMs) return `${response.status} ${text}`;
+    await delay(100);
+  }
+}
+
+function difference(first: string, second: string): string {
+  let at = 0;
+  while (at < first.length && first[at] === second[at]) at++;
+  const around = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 80), at + 80));
+  return `${around(first)} and ${around(second)}`;
 }
 
 function send(origin: string, { key }: Account, path: string, init: RequestInit = {}): Promise<Response> {
