@@ -1,5 +1,6 @@
 /** All of them, in the order in which they are tried. */
 import { COUNT_FLOOD } from './attacks/counts.ts';
+import { DUST } from './attacks/dust.ts';
 import { LARGE_FRAMES } from './attacks/frames.ts';
 import { IDLE_CONNECTIONS } from './attacks/idle.ts';
 import { INLINE_TOOLS } from './attacks/inline-tools.ts';
@@ -19,6 +20,7 @@ export const ATTACKS: readonly Attack[] = [
   COUNT_FLOOD,
   TEXT_WORK,
   PIPELINING,
+  DUST,
   JSON_VALUES,
   NEVER_READING,
   IDLE_CONNECTIONS,
