@@ -11,6 +11,7 @@ const MESSAGES: Readonly<Record<RequestFault, string>> = {
   too_large: 'The request headers are too large.',
   too_many_fields: 'The request has too many headers.',
   no_host: 'The request has no Host header.',
+  tiny_chunks: 'The request body was sent in thousands of tiny chunks. Send larger chunks, or the body as a whole.',
   too_slow: 'The request was sent too slowly.',
   too_many_connections: 'The gateway has as many connections as it can serve. Retry later.',
   too_many_of_address: 'Your address has as many connections as it may have. Retry later.',

@@ -6,6 +6,8 @@ type Http1Fault =
   | 'too_large'
   | 'too_many_fields'
   | 'no_host'
+  /** Its content comes in too many pieces that are too small. */
+  | 'tiny_chunks'
   | 'too_slow';
 
 /** Why a request is refused before it reaches a handler. */

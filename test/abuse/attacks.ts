@@ -7,6 +7,7 @@ import { JSON_VALUES } from './attacks/json-values.ts';
 import { NEVER_READING } from './attacks/never-reading.ts';
 import { PIPELINING } from './attacks/pipelining.ts';
 import { TEXT_WORK } from './attacks/text.ts';
+import { TINY_CHUNKS } from './attacks/tiny-chunks.ts';
 import { UNMETERED_TEXT } from './attacks/unmetered.ts';
 import { WEB_SOCKETS } from './attacks/web-sockets.ts';
 import { HANGING_WEBHOOKS } from './attacks/webhooks.ts';
@@ -19,6 +20,7 @@ export const ATTACKS: readonly Attack[] = [
   COUNT_FLOOD,
   TEXT_WORK,
   PIPELINING,
+  TINY_CHUNKS,
   JSON_VALUES,
   NEVER_READING,
   IDLE_CONNECTIONS,

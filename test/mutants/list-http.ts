@@ -163,8 +163,13 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'pipelining: what was read together is parsed to its end',
-    edits: [['transport/server/stop-parsing.ts', 'if (parser) parser.onIncoming = stop;', 'void [parser, stop];']],
+    edits: [['lib/stop-parsing.ts', 'parser.onIncoming = stop;\n  parser.pause?.();', 'void [parser, stop];']],
     tests: [[PIPELINING, 'is not parsed any further']],
+  },
+  {
+    name: 'bodies: tiny chunks are taken without a bound',
+    edits: [['lib/piece-tally.ts', 'return this.pieces > this.#anySize && ', 'return this.pieces < 0 && ']],
+    tests: [['test/unit/transport/server/small-pieces.test.ts', 'are refused, whether or not']],
   },
   {
     name: 'pipelining: requests wait without a bound',

@@ -7,6 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { NO_LOG } from '../../core/log.ts';
+import { CountedMessage } from '../../lib/counted-message.ts';
 import { createServer } from '../../lib/node-http.ts';
 import { AdminError } from '../error.ts';
 import type { AdminService } from '../service.ts';
@@ -25,7 +26,13 @@ export class AdminServer {
     if (options.secret === '') throw new TypeError('the admin secret must not be empty');
     this.#service = service;
     this.#options = options;
-    const limits = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 };
+    const limits = {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 5_000,
+      maxHeaderSize: 16_384,
+      IncomingMessage: CountedMessage,
+    };
     const answer = (request: IncomingMessage, response: ServerResponse) => void this.#answer(request, response);
     this.server =
       options.tls == null ? createServer(limits, answer) : createTlsServer({ ...limits, ...options.tls }, answer);

@@ -6,12 +6,12 @@
 import type { ServerResponse as OutgoingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServerResponse, STATUS_CODES, validateHeaderValue } from '../../lib/node-http.ts';
+import { stopParsing } from '../../lib/stop-parsing.ts';
 import { Http1Error, type RequestFault } from '../errors.ts';
 import type { Refusal, RequestHandler, ServerLimits } from '../server.ts';
 import { type Http1Message, Http1Request, headOf, type RequestOwner } from './http1-request.ts';
 import { Http1Response, type ResponseOwner } from './http1-response.ts';
 import { Http1Upgrade } from './http1-upgrade.ts';
-import { stopParsing } from './stop-parsing.ts';
 
 /**
  * So many requests may wait for the one that is being served; with one more, the connection closes after them. Each costs
@@ -166,6 +166,10 @@ export class Http1Connection implements RequestOwner, ResponseOwner {
 
   contentDropped(bytes: number): void {
     if (bytes > (this.#closing ? LINGER_BYTES_MAX : UNWANTED_BYTES_MAX)) this.socket.destroy();
+  }
+
+  contentInTinyChunks(): void {
+    this.failed('tiny_chunks');
   }
 
   get keepAlive(): string {

@@ -1,14 +1,21 @@
 /** A request as `node:http` has parsed it, and the way to its content. */
 import type { ServerResponse as OutgoingMessage } from 'node:http';
-import { IncomingMessage } from '../../lib/node-http.ts';
+import { CountedMessage } from '../../lib/counted-message.ts';
+import { stopParsing } from '../../lib/stop-parsing.ts';
 import { Http1Error } from '../errors.ts';
 import type { BodySink, IncomingRequest } from '../server.ts';
 import { isTrailerName } from '../trailer.ts';
 import type { HeaderList } from './header-list.ts';
 import { contentBytesOf, RequestHead } from './request-head.ts';
 
+/**
+ * To receive a piece and drop it takes as long as so many bytes more of a large one: 2.7 us beside 1.2 ns a byte, with pieces of
+ * 80 bytes, 1 KB and 64 KB.
+ */
+const PIECE_COST_BYTES = 2_048;
+
 /** Node's own object, which knows the request that it is part of: its listeners need no closures. */
-export class Http1Message extends IncomingMessage {
+export class Http1Message extends CountedMessage {
   request: Http1Request | null = null;
   #asksForUpgrade = false;
 
@@ -24,6 +31,11 @@ export class Http1Message extends IncomingMessage {
   get upgrade(): boolean {
     return this.#asksForUpgrade && (this.method === 'CONNECT' || asksForWebSocket(this));
   }
+
+  protected override refuseTinyChunks(): void {
+    stopParsing(this.socket);
+    this.request?.refuseTinyChunks();
+  }
 }
 
 function asksForWebSocket({ method, httpVersionMinor, headers }: Http1Message): boolean {
@@ -36,8 +48,10 @@ function asksForWebSocket({ method, httpVersionMinor, headers }: Http1Message): 
 export interface RequestOwner {
   /** The trailer of a request is malformed. */
   contentRefused(error: Http1Error): void;
-  /** So many bytes of content were dropped. */
+  /** A content that nobody wants has cost as much as so many bytes of it. */
   contentDropped(bytes: number): void;
+  /** The pieces of a content are too many and too small. It is not parsed any further. */
+  contentInTinyChunks(): void;
 }
 
 export class Http1Request implements IncomingRequest {
@@ -126,8 +140,12 @@ export class Http1Request implements IncomingRequest {
     if (this.#sink !== null) this.#sink.onData(piece);
     else {
       this.#droppedBytes += piece.length;
-      this.#owner.contentDropped(this.#droppedBytes);
+      this.#owner.contentDropped(this.#droppedBytes + this.message.pieces * PIECE_COST_BYTES);
     }
+  }
+
+  refuseTinyChunks(): void {
+    this.#owner.contentInTinyChunks();
   }
 
   bodyReceived(): void {

@@ -1,6 +1,7 @@
 /** A request over HTTP/2: the head of a stream, checked as strictly as one of HTTP/1.1, and the way to its content. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { Http1Error } from '../errors.ts';
+import { PieceTally } from '../../lib/piece-tally.ts';
+import { Http1Error, type RequestFault } from '../errors.ts';
 import type { BodySink, IncomingRequest, ServerLimits } from '../server.ts';
 import { HeaderList } from './header-list.ts';
 import { checkCount, checkRequestLine } from './request-head.ts';
@@ -69,8 +70,9 @@ export class Http2Request implements IncomingRequest {
   /** The round in which its head arrived. */
   readonly since: number;
   readonly #head: StreamHead;
-  /** Called once when the content is not sent in time. */
-  onTimeout: (() => void) | null = null;
+  /** Called at most once: the content is not sent in time, or in pieces that are too many and too small. */
+  onFault: ((fault: RequestFault) => void) | null = null;
+  readonly #tally = new PieceTally();
   #sink: BodySink | null = null;
   #wanted = true;
 
@@ -108,7 +110,7 @@ export class Http2Request implements IncomingRequest {
     }
     this.#sink = sink;
     if (this.#head.expectsContinue) stream.additionalHeaders({ ':status': 100 });
-    stream.on('data', (piece: Buffer) => this.#sink?.onData(piece));
+    stream.on('data', (piece: Buffer) => this.#received(piece));
     stream.on('end', () => {
       // The end of a stream that the client has reset is not the end of its content.
       if (stream.aborted) return;
@@ -126,7 +128,16 @@ export class Http2Request implements IncomingRequest {
   }
 
   timedOut(): void {
-    if (!this.received) this.onTimeout?.();
-    this.onTimeout = null;
+    if (!this.received) this.onFault?.('too_slow');
+    this.onFault = null;
+  }
+
+  #received(piece: Buffer): void {
+    if (this.#sink === null) return;
+    this.#tally.add(piece);
+    if (this.#tally.areTooSmall) {
+      this.onFault?.('tiny_chunks');
+      this.onFault = null;
+    } else this.#sink.onData(piece);
   }
 }

@@ -19,7 +19,7 @@ export class Http2Response extends ResponsePhases implements ServerResponse {
     super();
     this.#request = request;
     this.written = request.stream;
-    request.onTimeout = () => this.#timedOut(refusal);
+    request.onFault = (fault) => this.#failed(refusal(fault));
   }
 
   requireUpgrade(): void {}
@@ -72,14 +72,14 @@ export class Http2Response extends ResponsePhases implements ServerResponse {
     endStream(stream, bytes, this.#request.received);
   }
 
-  #timedOut(refusal: (fault: RequestFault) => Refusal): void {
+  #failed(refusal: Refusal): void {
     if (this.phase !== 'open') {
       giveUp(this.written);
       return;
     }
     this.connectionClosed();
     this.#request.abort();
-    refuseStream(this.written, refusal('too_slow'));
+    refuseStream(this.written, refusal);
   }
 }
 

@@ -119,7 +119,7 @@ describe('a provider that answers 200 with nonsense', () => {
       });
     }
 
-    test(`[F56] more JSON values than an answer may have: 502, no charge (${format})`, async () => {
+    test(`[F33] more JSON values than an answer may have: 502, no charge (${format})`, async () => {
       await using fixture = await scriptedGateway();
       const key = await fixture.gateway.tokenKey();
       const whole = JSON.stringify(SPEECH[format].whole('Hi')).slice(0, -1);

@@ -69,7 +69,7 @@ const ANSWERS: Readonly<Record<string, { readonly type: string; readonly body: B
   },
 };
 
-test('[F56] an answer of millions of values is a 502, a heap of 512 MB is enough', async (t) => {
+test('[F33] an answer of millions of values is a 502, a heap of 512 MB is enough', async (t) => {
   const provider = createServer(async (request, response) => {
     let asked = '';
     for await (const chunk of request) asked += chunk;

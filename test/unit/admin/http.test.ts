@@ -121,6 +121,18 @@ describe('the admin port', () => {
     await assert.rejects(listenOnPort(adminService, { secret: '', host: '127.0.0.1', port: 0 }), /must not be empty/);
   });
 
+  test('ends a connection whose body comes in thousands of chunks of 1 byte', async (t) => {
+    const { port } = await adminPort(t);
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    const closed = once(socket, 'close');
+    socket.write(
+      `POST /admin/v1/keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ADMIN_SECRET}\r\n` +
+        `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(5_000)}`,
+    );
+    await closed;
+  });
+
   test('is not to be had by a page that rebinds its name, or from another origin', async (t) => {
     const { send, port } = await adminPort(t);
     for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'localhost.evil.example']) {

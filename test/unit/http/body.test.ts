@@ -43,8 +43,8 @@ test('a body in pieces, by its length or in chunks of any size, is what was sent
   const pieces = [CONTENT.slice(0, 3), CONTENT.slice(3, 50_000), CONTENT.slice(50_000)];
   for (const writes of [
     [announced, ...pieces],
-    [chunked(CONTENT, 1)],
-    [chunked(CONTENT, 7)],
+    [chunked(CONTENT, 30)],
+    [chunked(CONTENT, 64)],
     [chunked(CONTENT, 60_000)],
   ]) {
     const body = await bodyOf(...writes);

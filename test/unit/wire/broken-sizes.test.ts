@@ -1,4 +1,4 @@
-/** [F56] What a provider says of sizes and places is never taken at its word: neither memory nor time follow from it alone. */
+/** [F33] What a provider says of sizes and places is never taken at its word: neither memory nor time follow from it alone. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Format } from '../../../src/core/endpoints.ts';
@@ -72,7 +72,7 @@ const near = (index: number): number => index;
 /** No list can have it: what is put there is lost, and below it a list would be as long as the index. */
 const far = (index: number): number => 7_000_000_000 + index;
 
-describe('[F56] an index that no list can have', () => {
+describe('[F33] an index that no list can have', () => {
   for (const [from, to] of DIRECTIONS) {
     test(`${to} for a ${from} client: a stream reads as with indexes that count from 0`, () => {
       const read = (place: typeof near) =>
@@ -130,7 +130,7 @@ function lanesOf(format: Format): readonly (readonly [string, Lane])[] {
   return [['passing', laneFor(format)], ...translated];
 }
 
-describe('[F56] more JSON values than memory has room for', () => {
+describe('[F33] more JSON values than memory has room for', () => {
   for (const format of FORMATS) {
     test(`${format}: a whole answer is no answer, and one that has as many as are allowed is`, () => {
       const open = JSON.stringify(ANSWER[format]).slice(0, -1);
@@ -166,7 +166,7 @@ describe('[F56] more JSON values than memory has room for', () => {
   }
 });
 
-describe('[F56] more parts than an answer has', () => {
+describe('[F33] more parts than an answer has', () => {
   const entries = (count: number, entry: object): readonly object[] => Array.from({ length: count }, () => entry);
   const LISTS: Readonly<Record<Format, (count: number) => readonly object[]>> = {
     chat: (count) =>
