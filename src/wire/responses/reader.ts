@@ -21,6 +21,8 @@ function responsesFinish(response: JsonObject, called: boolean, refused: boolean
 
 export class ResponsesReader implements EventReader {
   readonly #items = new Map<string, ItemReader>();
+  /** The first item of each id. */
+  readonly #ids = new Map<string, ItemReader>();
   #last: ItemReader | undefined;
   #nextKey = 0;
   #started = false;
@@ -89,7 +91,11 @@ export class ResponsesReader implements EventReader {
 
   #open(value: JsonObject, item: JsonObject): ItemReader {
     const reader = new ItemReader(item, () => this.#nextKey++);
-    this.#items.set(identity(value, item), reader);
+    const key = identity(value, item);
+    const before = this.#items.get(key);
+    if (before?.id !== undefined && this.#ids.get(before.id) === before) this.#ids.delete(before.id);
+    this.#items.set(key, reader);
+    if (reader.id !== undefined && !this.#ids.has(reader.id)) this.#ids.set(reader.id, reader);
     this.#last = reader;
     return reader;
   }
@@ -109,9 +115,7 @@ export class ResponsesReader implements EventReader {
   }
 
   #byId(id: string | undefined): ItemReader | undefined {
-    if (id === undefined) return undefined;
-    for (const item of this.#items.values()) if (item.id === id) return item;
-    return undefined;
+    return id === undefined ? undefined : this.#ids.get(id);
   }
 
   /** Text of a server that announces no items. */

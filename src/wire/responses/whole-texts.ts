@@ -9,12 +9,16 @@ import type { OutputCounter } from '../passthrough/observer.ts';
 
 interface ItemTexts {
   whole: number;
+  /** The sum of the parts. */
+  sum: number;
   readonly parts: Map<string, number>;
 }
 
 export class WholeTexts {
   readonly #output: OutputCounter;
   readonly #items = new Map<number, ItemTexts>();
+  /** Of all items, each by the larger of its whole and its parts. */
+  #total = 0;
 
   constructor(output: OutputCounter) {
     this.#output = output;
@@ -25,42 +29,38 @@ export class WholeTexts {
   }
 
   item(index: number, item: JsonObject): void {
-    const bytes = bytesOf(generatedTexts(item));
-    if (bytes === 0) return;
-    const texts = this.#at(index);
-    texts.whole = Math.max(texts.whole, bytes);
-    this.#raise(() => item);
+    this.#whole(index, generatedTexts(item));
   }
 
   /** `bytes` of text in `value`, which is only looked at where they are more than was counted. */
   part(index: number, name: string, bytes: number, value: () => Json | undefined): void {
     if (bytes === 0) return;
-    const { parts } = this.#at(index);
-    parts.set(name, Math.max(parts.get(name) ?? 0, bytes));
-    this.#raise(value);
+    this.#change(index, (item) => {
+      const before = item.parts.get(name) ?? 0;
+      if (bytes <= before) return;
+      item.parts.set(name, bytes);
+      item.sum += bytes - before;
+    });
+    if (this.#total > this.#output.bytes) this.#output.raise(this.#total, generatedTexts(value()));
   }
 
-  #raise(value: () => Json | undefined): void {
-    const total = this.#total();
-    if (total > this.#output.bytes) this.#output.raise(total, generatedTexts(value()));
+  #whole(index: number, texts: readonly string[]): void {
+    const bytes = bytesOf(texts);
+    if (bytes === 0) return;
+    this.#change(index, (item) => {
+      item.whole = Math.max(item.whole, bytes);
+    });
+    this.#output.raise(this.#total, texts);
   }
 
-  #at(index: number): ItemTexts {
-    let texts = this.#items.get(index);
-    if (texts === undefined) {
-      texts = { whole: 0, parts: new Map() };
-      this.#items.set(index, texts);
+  #change(index: number, change: (item: ItemTexts) => void): void {
+    let item = this.#items.get(index);
+    if (item === undefined) {
+      item = { whole: 0, sum: 0, parts: new Map() };
+      this.#items.set(index, item);
     }
-    return texts;
-  }
-
-  #total(): number {
-    let total = 0;
-    for (const { whole, parts } of this.#items.values()) {
-      let sum = 0;
-      for (const bytes of parts.values()) sum += bytes;
-      total += Math.max(whole, sum);
-    }
-    return total;
+    this.#total -= Math.max(item.whole, item.sum);
+    change(item);
+    this.#total += Math.max(item.whole, item.sum);
   }
 }
