@@ -274,6 +274,14 @@ function blankLineEnd(text: string, before: number): number {
   return -1;
 }
 
+/** A frame with one `data` line, as if it had come alone; `data` has no line ends. */
+export function frameOf(name: string, data: string): FrameView {
+  const splitter = new FrameSplitter();
+  splitter.feed(Buffer.from(`${name === '' ? '' : `event: ${name}\n`}data: ${data}\n\n`));
+  splitter.next();
+  return splitter;
+}
+
 /** The data of a frame whose `data` lines are several, joined as SSE says. */
 export function joinedData(frame: FrameView): string {
   const lines = frame.bytes.toString('utf8', frame.start, frame.end).split(/\r\n|\r|\n/);

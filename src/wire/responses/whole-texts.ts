@@ -4,8 +4,9 @@
  * attempt.
  */
 import { type Json, type JsonObject, objectsAt } from '../../lib/json.ts';
-import { bytesOf, generatedTexts } from '../generated-text.ts';
+import { bytesOf, generatedTexts, Labels } from '../generated-text.ts';
 import type { OutputCounter } from '../passthrough/observer.ts';
+import { textsBesideOutput } from './text-beside-output.ts';
 
 interface ItemTexts {
   whole: number;
@@ -14,9 +15,13 @@ interface ItemTexts {
   readonly parts: Map<string, number>;
 }
 
+/** Stands for what a response says beside its items. */
+const BESIDE = -1;
+
 export class WholeTexts {
   readonly #output: OutputCounter;
   readonly #items = new Map<number, ItemTexts>();
+  readonly #labels = new Labels();
   /** Of all items, each by the larger of its whole and its parts. */
   #total = 0;
 
@@ -26,6 +31,7 @@ export class WholeTexts {
 
   response(response: JsonObject): void {
     for (const [index, item] of objectsAt(response, 'output').entries()) this.item(index, item);
+    this.#whole(BESIDE, textsBesideOutput(response, this.#labels));
   }
 
   item(index: number, item: JsonObject): void {
