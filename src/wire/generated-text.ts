@@ -11,9 +11,9 @@ const NOT_TEXT = new Set([
   ...['filename', 'media_type', 'mime_type', 'execution', 'caller', 'container', 'environment'],
   ...['finish_reason', 'stop_reason', 'stop_sequence', 'stop_details', 'incomplete_details'],
   // Members that point at something: providers do not count them as output.
-  ...['url', 'annotation', 'annotations', 'citation', 'citations', 'references'],
+  ...['url', 'annotation', 'annotations', 'citation', 'citations', 'references', 'search_results'],
   // The same text again, token by token; and padding.
-  ...['logprobs', 'obfuscation'],
+  ...['logprobs', 'prompt_logprobs', 'obfuscation'],
   // Encoded or encrypted.
   ...['data', 'b64_json'],
 ]);
@@ -64,6 +64,31 @@ function collectFromObject(value: JsonObject, texts: string[]): void {
     if (WRITTEN_AS_JSON.has(name) && isObject(member)) texts.push(JSON.stringify(member));
     else collectTexts(member, texts);
   }
+}
+
+/** A string of up to so many bytes, where no format has text, is a label: a provider, a region, a tier. */
+const LABEL_BYTES_MAX = 64;
+/** Labels of one answer that are free. What comes in small pieces beyond that is text. */
+const LABELS_BYTES_MAX = 512;
+
+/** The labels of one answer, as far as they are free. */
+export class Labels {
+  #left = LABELS_BYTES_MAX;
+
+  take(bytes: number): boolean {
+    if (bytes > LABEL_BYTES_MAX || bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+}
+
+/** What an object says beside the members that its format names, without labels. */
+export function textsBeside(object: JsonObject, named: ReadonlySet<string>, labels = new Labels()): readonly string[] {
+  const texts: string[] = [];
+  for (const name in object) {
+    if (!named.has(name) && !isNotText(name)) collectTexts(object[name], texts);
+  }
+  return texts.filter((text) => !labels.take(Buffer.byteLength(text)));
 }
 
 /** Members of a chat delta or message that servers fill with the same reasoning side by side. */

@@ -281,6 +281,14 @@ export function isBlank({ text, start }: FrameView): boolean {
   return isLineEnd(text.charCodeAt(start));
 }
 
+/** A frame with one `data` line, as if it had come alone; `data` has no line ends. */
+export function frameOf(name: string, data: string): FrameView {
+  const splitter = new FrameSplitter();
+  splitter.feed(Buffer.from(`${name === '' ? '' : `event: ${name}\n`}data: ${data}\n\n`));
+  splitter.next();
+  return splitter;
+}
+
 /** The data of a frame, its lines joined as SSE says. */
 export function joinedData(frame: FrameView): string {
   if (frame.dataLines === 1) return frame.bytes.toString('utf8', frame.dataStart, frame.dataEnd);

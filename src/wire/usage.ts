@@ -26,7 +26,7 @@ export function openaiCounts(
   const beyond = beyondBoth(usage.total_tokens, wholeInput + shown);
   // Some servers report the input without its cached part; then there is nothing to take off.
   const withoutCached = wholeInput < cached || (beyond > 0 && beyond === cached);
-  const hidden = withoutCached ? 0 : hiddenOutput(beyond, reasoning);
+  const hidden = withoutCached ? 0 : hiddenOutput(beyond, reasoning, shown);
   const output = shown + hidden;
   return saneCounts({
     input: withoutCached ? wholeInput : wholeInput - cached,
@@ -43,9 +43,12 @@ function beyondBoth(total: unknown, both: number): number {
   return typeof reported === 'number' ? Math.max(0, reported - both) : 0;
 }
 
-/** xAI reports what was reasoned beside the output; Gemini's chat endpoint names it nowhere, and has it in the total alone. */
-function hiddenOutput(beyond: number, reasoning: number): number {
-  return reasoning === 0 || reasoning === beyond ? beyond : 0;
+/**
+ * xAI reports what was reasoned beside the output; Gemini's chat endpoint names it nowhere, and has it in the total alone. Where
+ * there is no output at all the report is wrong in some other way.
+ */
+function hiddenOutput(beyond: number, reasoning: number, shown: number): number {
+  return reasoning === beyond || (reasoning === 0 && shown > 0) ? beyond : 0;
 }
 
 /**

@@ -248,6 +248,21 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     tests: [['test/unit/wire/every-delta.test.ts', '[F48]']],
   },
   {
+    name: 'text beside the members that a format names is free',
+    edits: [['wire/passthrough/text-beside.ts', 'this.#output.countBeside(scanner);', 'void scanner;']],
+    tests: [['test/unit/wire/passthrough/text-beside.test.ts', '[F48]']],
+  },
+  {
+    name: 'labels of a stream are free without end',
+    edits: [['wire/generated-text.ts', ' || bytes > this.#left) return', ') return']],
+    tests: [['test/unit/wire/passthrough/text-beside.test.ts', 'in small pieces']],
+  },
+  {
+    name: 'text behind escaped names is free',
+    edits: [['wire/json/frame-checks.ts', "if (scanner.key().includes('\\\\')) return true;", 'void scanner;']],
+    tests: [['test/unit/wire/passthrough/text-beside.test.ts', 'hide no text']],
+  },
+  {
     name: 'reasoning that a server sends twice counts twice',
     edits: [['wire/chat/observe.ts', 'if (this.#reasoningBytes === this.#reasoningMost) {', 'if (true) {']],
     tests: [['test/unit/wire/every-delta.test.ts', 'reasoning']],

@@ -1,7 +1,7 @@
 /** Chat completions as a wire format. */
 import { arrayAt, isObject, type JsonObject, objectAt, objectsAt } from '../../lib/json.ts';
 import type { PassthroughRequest, WireFormat } from '../format.ts';
-import { chatTexts } from '../generated-text.ts';
+import { chatTexts, generatedTexts, Labels, textsBeside } from '../generated-text.ts';
 import type { Change } from '../json/edit.ts';
 import type { UpstreamParams } from '../lane.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
@@ -18,6 +18,10 @@ import { readChatTerms, readChatTokens, SEARCH, writeChatTokens } from './tokens
 import { validateChat } from './validate-request.ts';
 import { writeChatBody } from './write-body.ts';
 import { ChatWriter } from './writer.ts';
+
+/** What is not looked for text, because that was found already. */
+const CHOICE_MEMBERS = new Set(['message', 'text']);
+const ANSWER_MEMBERS = new Set(['choices']);
 
 const LIMIT_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 
@@ -70,7 +74,13 @@ export const chatFormat: WireFormat = {
 };
 
 function answerTexts(answer: JsonObject): readonly string[] {
-  return objectsAt(answer, 'choices').flatMap((choice) => chatTexts(objectAt(choice, 'message') ?? {}));
+  const labels = new Labels();
+  const texts = objectsAt(answer, 'choices').flatMap((choice) => {
+    const message = chatTexts(objectAt(choice, 'message') ?? {});
+    const repeated = generatedTexts(choice.text).filter((text) => !message.includes(text));
+    return [...message, ...repeated, ...textsBeside(choice, CHOICE_MEMBERS, labels)];
+  });
+  return texts.concat(textsBeside(answer, ANSWER_MEMBERS, labels));
 }
 
 /** The limit goes into the one field that the target knows; a client may have used either. */

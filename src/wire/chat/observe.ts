@@ -8,6 +8,7 @@ import { rewriteEvents } from '../passthrough/rewrite-events.ts';
 import { StreamObserver, type Verdict } from '../passthrough/stream-observer.ts';
 import { dataIs, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { RepeatedTexts } from './repeated-texts.ts';
 import { readChatTerms, readChatTokens, SEARCH, writeChatTokens } from './tokens.ts';
 import { chatCommon, chatUsageFrame } from './usage-frame.ts';
 
@@ -39,7 +40,7 @@ export class ChatObserver extends StreamObserver {
   readonly closing = CLOSING;
   readonly #options: ChatObserverOptions;
   readonly #openedChoices = new Set<number>();
-  #sendsMessages = false;
+  readonly #repeated = new RepeatedTexts(this.output);
   #finishes = 0;
   /** The members that every chunk repeats. */
   #common: JsonObject = {};
@@ -49,6 +50,8 @@ export class ChatObserver extends StreamObserver {
   #emptyChoices = false;
   #usage = false;
   #usageStart = 0;
+  /** The frame has text in places where servers repeat that of deltas. */
+  #repeats = false;
   /** The scan is within a delta, and within reasoning of it. */
   #inDelta = false;
   #inReasoning = false;
@@ -72,6 +75,7 @@ export class ChatObserver extends StreamObserver {
     const finishes = this.#finishes;
     this.scan(frame, edits);
     if (this.error || (this.code && this.message)) return this.fail(readFailure(parsedData(frame), first));
+    if (this.#repeats) this.#countRepeated(frame);
     if (!this.#hasChoices && (first || !this.#usage)) {
       if (first) return this.fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
       return 'event';
@@ -86,7 +90,7 @@ export class ChatObserver extends StreamObserver {
       return this.#openChoices(frame, edits, before, patches);
     }
     if (patches.length > 0) addInOrder(edits, before, patches, this.model, this.scanner, frame);
-    this.plainDelta = !this.#usage && !this.#emptyChoices && this.#finishes === finishes;
+    this.plainDelta = !this.#usage && !this.#emptyChoices && !this.#repeats && this.#finishes === finishes;
     return 'event';
   }
 
@@ -98,17 +102,30 @@ export class ChatObserver extends StreamObserver {
     return this.fail(brokenStream('The provider sent an event that is not JSON.'));
   }
 
+  /** What repeats deltas is compared with them, which takes all of the frame. */
+  override mayFlow(beginning: FrameView): boolean {
+    const { scanner } = this;
+    scanner.begin(beginning.text, beginning.dataStart, beginning.dataEnd);
+    while (scanner.next()) {
+      if (scanner.depth !== CHOICE_DEPTH || !scanner.topIs('choices')) continue;
+      if (scanner.keyIs('message') || scanner.keyIs('text')) return false;
+    }
+    return super.mayFlow(beginning);
+  }
+
   protected scan(frame: FrameView, edits: EditList): void {
     const scanner = this.scanner;
     this.#hasChoices = false;
     this.#emptyChoices = false;
     this.#usage = false;
+    this.#repeats = false;
     this.#inDelta = false;
     this.beginScan(frame);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
-      else if (scanner.depth === CHOICE_DEPTH) this.#scanChoice(scanner);
+      else if (scanner.depth === CHOICE_DEPTH && scanner.topIs('choices')) this.#scanChoice(scanner);
       else if (this.#inDelta) this.#scanDelta(scanner);
+      else this.beside.visit(scanner);
     }
     scanner.release();
   }
@@ -117,40 +134,42 @@ export class ChatObserver extends StreamObserver {
     this.#inDelta = false;
     if (scanner.keyIs('model')) {
       this.model.put(scanner, edits);
-    } else if (scanner.keyIs('choices')) {
+    } else if (scanner.keyIs('choices') && !scanner.isString) {
       this.#hasChoices = scanner.opensWith(OPEN_BRACKET);
       const inner = skipSpace(scanner.text, scanner.valueStart + 1);
       this.#emptyChoices = this.#hasChoices && scanner.text.charCodeAt(inner) === CLOSE_BRACKET;
-    } else if (scanner.keyIs('usage')) {
+    } else if (scanner.keyIs('usage') && !scanner.isString) {
       this.#usage = scanner.opensWith(OPEN_BRACE);
       this.#usageStart = scanner.valueStart;
     } else if (scanner.keyIs('error')) {
       this.error ||= isErrorValue(scanner);
+      scanner.skip();
     } else if (scanner.keyIs('object') || scanner.keyIs('type')) {
       this.error ||= scanner.stringIs('error');
-    } else if (scanner.keyIs('code')) {
-      this.code = true;
-    } else if (scanner.keyIs('message')) {
-      this.message = scanner.isString;
-    } else if (scanner.isString && scanner.keyIs('obfuscation')) {
+    } else if (scanner.isString && (scanner.keyIs('obfuscation') || scanner.keyIs('p'))) {
+      // Padding of OpenAI and of Mistral.
       this.output.skip(scanner);
+    } else {
+      this.code ||= scanner.keyIs('code');
+      this.message ||= scanner.keyIs('message') && scanner.isString;
+      this.beside.visit(scanner);
     }
   }
 
   #scanChoice(scanner: MemberScanner): void {
-    this.#inDelta = (scanner.keyIs('delta') || this.#isOnlyMessage(scanner)) && scanner.topIs('choices');
+    this.#inDelta = scanner.keyIs('delta') || (scanner.keyIs('message') && this.#repeated.onlyMessages);
     this.#inReasoning = false;
     this.#reasoningMost = 0;
-    if (!scanner.isString) return;
-    if (this.#inDelta) this.output.count(scanner);
-    else if (scanner.keyIs('finish_reason') && scanner.topIs('choices') && !scanner.stringIs('')) this.#finishes++;
-  }
-
-  /** Some servers end with the whole message; where no text came before it, messages are all that there is. */
-  #isOnlyMessage(scanner: MemberScanner): boolean {
-    if (!scanner.keyIs('message')) return false;
-    this.#sendsMessages ||= this.output.bytes === 0;
-    return this.#sendsMessages;
+    if (this.#inDelta) {
+      if (scanner.isString) this.output.count(scanner);
+    } else if (scanner.keyIs('message') || scanner.keyIs('text')) {
+      this.#repeats ||= !scanner.stringIs('') && scanner.valueText() !== 'null';
+      scanner.skip();
+    } else if (scanner.keyIs('finish_reason')) {
+      if (scanner.isString && !scanner.stringIs('')) this.#finishes++;
+    } else {
+      this.beside.visit(scanner);
+    }
   }
 
   #scanDelta(scanner: MemberScanner): void {
@@ -191,7 +210,15 @@ export class ChatObserver extends StreamObserver {
   #countObject(scanner: MemberScanner): void {
     const json = Buffer.from(scanner.valueText(), 'latin1').toString();
     if (json.length > '{}'.length) this.output.add(json);
+    if (scanner.isCutOff) this.output.cutOff();
     scanner.skip();
+  }
+
+  #countRepeated(frame: FrameView): void {
+    const chunk = parsedData(frame);
+    if (!isObject(chunk)) return;
+    const choices = isObject(chunk.choices) ? Object.values(chunk.choices) : (arrayAt(chunk, 'choices') ?? []);
+    this.#repeated.count(choices.filter((choice) => isObject(choice)));
   }
 
   #report(frame: FrameView): void {

@@ -324,6 +324,11 @@ export class MemberScanner {
     return this.text.charCodeAt(this.valueStart) === QUOTE;
   }
 
+  /** Whether `end` cuts the value off. */
+  get isCutOff(): boolean {
+    return this.stringEnd === -1 && valueEnd(this.text, this.valueStart, this.end) === -1;
+  }
+
   /** Whether the value is the string `value`, written without escapes. */
   stringIs(value: string): boolean {
     return this.stringEnd - this.valueStart - 2 === value.length && this.text.startsWith(value, this.valueStart + 1);

@@ -1,7 +1,7 @@
 /** Messages as a wire format. */
 import { objectsAt } from '../../lib/json.ts';
 import type { WireFormat } from '../format.ts';
-import { generatedTexts } from '../generated-text.ts';
+import { generatedTexts, textsBeside } from '../generated-text.ts';
 import { type PassthroughFormat, passthroughLane } from '../passthrough/passthrough.ts';
 import { hostedCall } from '../reported-terms.ts';
 import { takenByMessages } from '../translate/stop-sequences.ts';
@@ -18,13 +18,15 @@ import { validateMessages } from './validate-request.ts';
 import { writeMessagesBody } from './write-body.ts';
 import { MessagesWriter } from './writer.ts';
 
+const CONTENT = new Set(['content']);
+
 const passthrough: PassthroughFormat = {
   changes(request, order) {
     if (request.body.max_tokens === order.outputLimit) return [];
     return [{ path: ['max_tokens'], json: String(order.outputLimit) }];
   },
   isAnswer: (answer) => answer.type === 'message' && Array.isArray(answer.content),
-  texts: (answer) => generatedTexts(answer.content),
+  texts: (answer) => [...generatedTexts(answer.content), ...textsBeside(answer, CONTENT)],
   readTokens: readMessagesTokens,
   readTerms: (answer) => readMessagesTerms(answer.usage),
   calls: (answer) => objectsAt(answer, 'content').map((block) => hostedCall('messages', block)),

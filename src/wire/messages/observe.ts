@@ -1,7 +1,7 @@
 /** Watches a passed-through messages answer: usage, stop reason, terminal event, and the public model id. */
 import { NO_TOKENS, type TokenCounts } from '../../core/usage.ts';
 import { compact, isObject, type Json, type JsonObject, objectAt, parseJson } from '../../lib/json.ts';
-import { generatedTexts, isNotText, isReturned } from '../generated-text.ts';
+import { bytesOf, generatedTexts, isNotText, isReturned } from '../generated-text.ts';
 import { type MemberScanner, OPEN_BRACE } from '../json/scan.ts';
 import { type EditList, isErrorValue, looksLikeObject } from '../passthrough/observer.ts';
 import { rewriteEvents } from '../passthrough/rewrite-events.ts';
@@ -12,8 +12,16 @@ import { brokenStream, readFailure } from '../upstream-failure.ts';
 import { figure } from '../usage.ts';
 import { readMessagesTerms, readMessagesTokens, writeMessagesTokens } from './tokens.ts';
 
-/** Events whose text is in the members that the scan looks into. */
-const KNOWN_EVENTS = new Set(['message_start', 'content_block_stop']);
+/** Events that the scan knows to look into. What others say is read as a whole. */
+const KNOWN_EVENTS = new Set([
+  'message_start',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
+  'ping',
+]);
 
 const CLOSING = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
@@ -35,6 +43,8 @@ export class MessagesObserver extends StreamObserver {
   #type = '';
   #blockType = '';
   #frameUsage: string | null = null;
+  /** The scan has left strings to be read with the whole event. */
+  #unread = false;
   /** The scan is within the content that a message starts with. */
   #inContent = false;
   /** Bytes of the input that the last block started with; its deltas would repeat them. */
@@ -51,10 +61,12 @@ export class MessagesObserver extends StreamObserver {
       if (dataIs(frame, '[DONE]') || dataIs(frame, '')) return 'neutral';
       return this.fail(brokenStream('The provider sent an event that is not JSON.'));
     }
+    const before = this.output.bytes;
     this.scan(frame, edits);
     if (this.error || this.#type === 'error' || (this.code && this.message))
       return this.fail(readFailure(parsedData(frame), first));
     if (this.#frameUsage !== null) this.#report(this.#frameUsage);
+    if (this.#unread) this.#countWhole(frame, before);
     switch (this.#type) {
       case 'message_stop':
         return first ? this.fail(brokenStream('The provider sent an empty stream.')) : 'terminal';
@@ -72,16 +84,16 @@ export class MessagesObserver extends StreamObserver {
         this.plainDelta = this.#frameUsage === null;
         return 'event';
       default:
-        if (!KNOWN_EVENTS.has(this.#type)) this.#countUnknown(frame);
         return 'event';
     }
   }
 
   protected scan(frame: FrameView, edits: EditList): void {
     const scanner = this.scanner;
-    this.#type = '';
+    this.#type = eventName(frame);
     this.#blockType = '';
     this.#frameUsage = null;
+    this.#unread = false;
     this.#inContent = false;
     this.#endsMessage = false;
     this.beginScan(frame);
@@ -89,27 +101,35 @@ export class MessagesObserver extends StreamObserver {
       if (scanner.depth === 1) this.#scanTop(scanner);
       else if (scanner.topIs('delta') || scanner.topIs('content_block')) this.#scanContent(scanner);
       else if (scanner.topIs('message')) this.#scanMessage(scanner, edits);
+      else this.#scanBeside(scanner);
     }
-    if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
   }
 
   #scanTop(scanner: MemberScanner): void {
     if (scanner.keyIs('type')) {
       this.#type = scanner.valueText().slice(1, -1);
-    } else if (scanner.keyIs('usage')) {
-      if (scanner.opensWith(OPEN_BRACE)) this.#frameUsage = scanner.valueText();
+    } else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) {
+      this.#frameUsage = scanner.valueText();
     } else if (scanner.keyIs('error')) {
       this.error ||= isErrorValue(scanner);
+      scanner.skip();
     } else if (scanner.keyIs('object')) {
       this.error ||= scanner.stringIs('error');
-    } else if (scanner.keyIs('code')) {
-      this.code = true;
-    } else if (scanner.keyIs('message')) {
-      this.message = scanner.isString;
-    } else if (scanner.isString && scanner.keyIs('delta')) {
+    } else if (scanner.isString && scanner.keyIs('delta') && KNOWN_EVENTS.has(this.#type)) {
       this.output.count(scanner);
+    } else {
+      this.code ||= scanner.keyIs('code');
+      this.message ||= scanner.keyIs('message') && scanner.isString;
+      this.#scanBeside(scanner);
     }
+  }
+
+  /** Members in which the events that are known have no text. */
+  #scanBeside(scanner: MemberScanner): void {
+    if (KNOWN_EVENTS.has(this.#type)) this.beside.visit(scanner);
+    else if (isNotText(scanner.key())) scanner.skip();
+    else this.#unread ||= scanner.isString;
   }
 
   #scanMessage(scanner: MemberScanner, edits: EditList): void {
@@ -117,8 +137,12 @@ export class MessagesObserver extends StreamObserver {
       this.#inContent = scanner.keyIs('content');
       if (scanner.keyIs('model')) this.model.put(scanner, edits);
       else if (scanner.keyIs('usage') && scanner.opensWith(OPEN_BRACE)) this.#scanUsage(scanner, edits);
+      else if (!this.#inContent) this.#scanBeside(scanner);
+      else if (scanner.isString) this.output.count(scanner);
     } else if (this.#inContent) {
       this.#scanText(scanner);
+    } else {
+      this.#scanBeside(scanner);
     }
   }
 
@@ -153,6 +177,7 @@ export class MessagesObserver extends StreamObserver {
     if (scanner.keyIs('input') && scanner.opensWith(OPEN_BRACE)) {
       const json = Buffer.from(scanner.valueText(), 'latin1').toString();
       if (json.length > '{}'.length) this.output.add(json);
+      if (scanner.isCutOff) this.output.cutOff();
       this.#startedInput = json.length > '{}'.length ? Buffer.byteLength(json) : 0;
       scanner.skip();
     } else if (isNotText(scanner.key())) {
@@ -162,8 +187,10 @@ export class MessagesObserver extends StreamObserver {
     }
   }
 
-  #countUnknown(frame: FrameView): void {
-    for (const text of generatedTexts(parsedData(frame))) this.output.add(text);
+  /** `before`: what was counted before the frame; a part of its text may have been counted since. */
+  #countWhole(frame: FrameView, before: number): void {
+    const texts = generatedTexts(parsedData(frame));
+    this.output.raise(before + bytesOf(texts), texts);
   }
 
   #countCall(frame: FrameView): void {

@@ -4,7 +4,7 @@
  * the same to the byte, and its text ends where the frame continues as before, so that a scan would find the same members.
  *
  * Saves 41 of 79 us of the wire part of a stream of 64 chunks (W3, commit c05e150). Without it: a
- * `StreamObserver` whose `frame` is `newFrame`; test/unit/wire/passthrough/frame-template.test.ts compares the two.
+ * `StreamObserver` whose `frame` is `scannedFrame`; test/unit/wire/passthrough/frame-template.test.ts compares the two.
  */
 import { closingQuote, unescapedBytes } from '../json/scan.ts';
 import type { OutputSample } from '../output-sample.ts';

@@ -1,5 +1,5 @@
 /** The parts that an observer of a passed-through stream is made of. */
-import { type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
+import { closingQuote, type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import { OutputSample } from '../output-sample.ts';
 import type { FrameView } from '../sse.ts';
 
@@ -65,12 +65,17 @@ export interface Text {
   readonly generated: boolean;
 }
 
+/** The names and marks that may end a frame, behind a long string that is not text. All beyond that counts. */
+const TAIL_BYTES_FREE = 512;
+
 /** Counts generated text by the raw bytes of the strings that carry it. */
 export class OutputCounter {
   bytes = 0;
   readonly sample = new OutputSample();
   /** The last counted string is cut off by the end of what is there: the frame's further pieces are all of it. */
   #cutOff = false;
+  /** Bytes behind a string that was not counted, of a frame that flows in pieces; -1 before its end. */
+  #tailBytes = -1;
   /** The texts of the current frame: start and end of each, negative for padding, the end 0 where it is cut off. */
   readonly #offsets: number[] = [];
   #offsetCount = 0;
@@ -96,6 +101,12 @@ export class OutputCounter {
     const length = this.bytes - before;
     this.bytes = before + Math.max(0, length - counted);
     return length;
+  }
+
+  /** Counts the visited string, which a frame like this one need not have again. */
+  countBeside(scanner: MemberScanner): void {
+    this.#irregular = true;
+    this.count(scanner);
   }
 
   add(text: string): void {
@@ -131,6 +142,7 @@ export class OutputCounter {
 
   startFrame(): void {
     this.#cutOff = false;
+    this.#tailBytes = -1;
     this.#irregular = false;
     this.#offsetCount = 0;
   }
@@ -146,8 +158,27 @@ export class OutputCounter {
     this.bytes += bytes;
   }
 
-  piece(bytes: number): void {
-    if (this.#cutOff) this.bytes += bytes;
+  /** The last text that was added is cut off by the end of what is there. */
+  cutOff(): void {
+    this.#cutOff = true;
+    this.sample.close();
+  }
+
+  /** A further piece of a frame whose beginning ended within a string. */
+  piece(text: string, start: number, end: number): void {
+    if (this.#cutOff) {
+      this.bytes += end - start;
+      return;
+    }
+    let from = start;
+    if (this.#tailBytes === -1) {
+      from = closingQuote(text, start, end);
+      if (from === -1) return;
+      this.#tailBytes = 0;
+    }
+    const before = Math.max(this.#tailBytes, TAIL_BYTES_FREE);
+    this.#tailBytes += end - from;
+    this.bytes += Math.max(0, this.#tailBytes - before);
   }
 }
 

@@ -18,7 +18,15 @@ import {
   type UpstreamParams,
 } from '../lane.ts';
 import type { OutputSample } from '../output-sample.ts';
-import { eventName, FrameSplitter, type FrameView, hasTooManyValues, joinedData, PARTIAL_MAX } from '../sse.ts';
+import {
+  eventName,
+  FrameSplitter,
+  type FrameView,
+  frameOf,
+  hasTooManyValues,
+  joinedData,
+  PARTIAL_MAX,
+} from '../sse.ts';
 import { brokenStream, failureInPlainText } from '../upstream-failure.ts';
 import type { LengthEnding } from './length-ending.ts';
 import { EditList } from './observer.ts';
@@ -220,7 +228,7 @@ export class PassthroughStream implements LaneStream {
     edits.cut(0);
     let end = 0;
     while (splitter.next()) {
-      if (splitter.raw) this.#observer.flowed(splitter.end - splitter.start);
+      if (splitter.raw) this.#observer.flowed(splitter);
       else if (this.#take(splitter)) break;
       end = splitter.end;
     }
@@ -307,14 +315,10 @@ export class PassthroughStream implements LaneStream {
 
   /** Data over several lines is looked at as one line; the frame is only rewritten when it must be edited. */
   #judgeJoined(frame: FrameView): Verdict {
-    const name = eventName(frame);
-    const data = joinedData(frame).replaceAll('\n', ' ');
-    const splitter = new FrameSplitter();
-    splitter.feed(Buffer.from(`${name === '' ? '' : `event: ${name}\n`}data: ${data}\n\n`));
-    splitter.next();
+    const joined = frameOf(eventName(frame), joinedData(frame).replaceAll('\n', ' '));
     const edits = new EditList();
-    const verdict = this.#judge(splitter, edits);
-    if (edits.length > 0) this.#edits.replace(frame.start, frame.end, edits.apply(splitter.bytes, 0, splitter.end));
+    const verdict = this.#judge(joined, edits);
+    if (edits.length > 0) this.#edits.replace(frame.start, frame.end, edits.apply(joined.bytes, 0, joined.end));
     return verdict;
   }
 

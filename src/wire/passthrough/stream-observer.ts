@@ -1,11 +1,13 @@
 /** A format's observer of a passed-through stream: the part that all three share. */
 import type { TokenCounts } from '../../core/usage.ts';
+import { endsInLongString, hasEscapedName } from '../json/frame-checks.ts';
 import { MemberScanner } from '../json/scan.ts';
 import type { LaneFailure, Meter, StreamPosition } from '../lane.ts';
 import { ReportedUsage } from '../reported-usage.ts';
-import type { FrameView } from '../sse.ts';
+import { eventName, type FrameView, frameOf, parsedData } from '../sse.ts';
 import { FrameTemplate } from './frame-template.ts';
-import { type EditList, OutputCounter, PublicModel } from './observer.ts';
+import { EditList, OutputCounter, PublicModel } from './observer.ts';
+import { TextBeside } from './text-beside.ts';
 
 /**
  * `event`: a valid event, to forward. `neutral`: to forward, but no proof of life (a comment, a ping). `drop`: not for
@@ -26,6 +28,8 @@ export abstract class StreamObserver {
   protected readonly model: PublicModel;
   protected readonly reported: ReportedUsage;
   protected readonly scanner = new MemberScanner();
+  /** Looks at what is in none of the places of text. */
+  protected readonly beside = new TextBeside(this.output);
   /** The last frame needs nothing but to be forwarded, to have its text counted and its edits made. */
   protected plainDelta = false;
   #template: FrameTemplate | null = null;
@@ -52,11 +56,33 @@ export abstract class StreamObserver {
     }
     const before = edits.length;
     this.plainDelta = false;
-    const verdict = this.newFrame(frame, first, edits);
+    const verdict = this.scannedFrame(frame, first, edits);
     if (this.plainDelta) {
       this.#template ??= new FrameTemplate();
       this.#template.learn(frame, this.output, edits, before);
     }
+    return verdict;
+  }
+
+  /** A frame as it is judged without its like before it. */
+  protected scannedFrame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    const { bytes } = this.output;
+    const renamed = hasEscapedName(frame.text, frame.dataStart, frame.dataEnd);
+    const verdict = renamed ? this.#renamedFrame(frame, first, edits) : this.newFrame(frame, first, edits);
+    // The client gets nothing of it.
+    if (verdict === 'failed' || verdict === 'drop') this.output.bytes = bytes;
+    return verdict;
+  }
+
+  /** Names with escapes say the same to a client as those that the scan knows: it is shown the latter. */
+  #renamedFrame(frame: FrameView, first: boolean, edits: EditList): Verdict {
+    const data = parsedData(frame);
+    if (data === undefined) return this.newFrame(frame, first, edits);
+    const renamed = frameOf(eventName(frame), JSON.stringify(data));
+    const own = new EditList();
+    const verdict = this.newFrame(renamed, first, own);
+    if (own.length > 0) edits.replace(frame.start, frame.end, own.apply(renamed.bytes, 0, renamed.end));
+    this.plainDelta = false;
     return verdict;
   }
 
@@ -71,12 +97,16 @@ export abstract class StreamObserver {
     this.code = false;
     this.message = false;
     this.output.startFrame();
+    this.beside.startFrame();
     this.scanner.begin(text, dataStart, dataEnd);
   }
 
-  /** Whether this oversized frame, of which only the beginning is here, may reach the client in pieces. */
-  mayFlow(_beginning: FrameView): boolean {
-    return true;
+  /**
+   * Whether this oversized frame, of which only the beginning is here, may reach the client in pieces. Its pieces are not
+   * scanned: all that is expected of them is the rest of one long string.
+   */
+  mayFlow({ text, dataStart, dataEnd }: FrameView): boolean {
+    return endsInLongString(text, dataStart, dataEnd) && !hasEscapedName(text, dataStart, dataEnd);
   }
 
   /** Looks at the beginning of a frame that flows in pieces. */
@@ -85,8 +115,8 @@ export abstract class StreamObserver {
   }
 
   /** A further piece of that frame. */
-  flowed(bytes: number): void {
-    this.output.piece(bytes);
+  flowed({ text, start, end }: FrameView): void {
+    this.output.piece(text, start, end);
   }
 
   meter(): Meter {

@@ -40,6 +40,11 @@ export function isRepeating(type: string): boolean {
   return type.endsWith('.done') || type.endsWith('.added');
 }
 
+/** Whether the text of such an event is in the member that it is for: others have labels. */
+export function hasOwnText(type: string): boolean {
+  return type.endsWith('.delta') || NESTED.has(type);
+}
+
 /** Fields that are one value, each as a bit. */
 export const FLAT_FIELDS = {
   sequence_number: 1,

@@ -17,6 +17,7 @@ import { ResponsesObserver, type ResponsesObserverOptions } from './observe.ts';
 import { responsesOptionalFields } from './optional-fields.ts';
 import { readResponsesBody } from './read-body.ts';
 import { ResponsesReader } from './reader.ts';
+import { textsBesideOutput } from './text-beside-output.ts';
 import { responsesToTurn } from './to-turn.ts';
 import { readResponsesTerms, readResponsesTokens, writeResponsesTokens } from './tokens.ts';
 import { validateResponses } from './validate-request.ts';
@@ -38,7 +39,7 @@ const passthrough: PassthroughFormat = {
     return changes;
   },
   isAnswer: (answer) => answer.object === 'response' && Array.isArray(answer.output) && answer.status !== 'failed',
-  texts: (answer) => generatedTexts(answer.output),
+  texts: (answer) => [...generatedTexts(answer.output), ...textsBesideOutput(answer)],
   readTokens: readResponsesTokens,
   readTerms: readResponsesTerms,
   calls: (answer) => objectsAt(answer, 'output').map((item) => hostedCall('responses', item)),

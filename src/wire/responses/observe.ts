@@ -19,6 +19,7 @@ import { type CompletionContext, completeItem, completePart, completeResponse } 
 import {
   FLAT_FIELDS,
   flatFieldsOf,
+  hasOwnText,
   isNotGenerated,
   isRepeating,
   type NestedMember,
@@ -104,7 +105,7 @@ export class ResponsesObserver extends StreamObserver {
     if (member !== undefined) return this.#nested(frame, member, edits, before);
     this.#fillFlatFields(frame, edits);
     this.#keepDelta(frame);
-    if (this.#otherBytes > 0 && !this.#hasDelta) this.#countOther(frame);
+    if (this.#otherBytes > 0) this.#countOther(frame);
     return 'event';
   }
 
@@ -117,7 +118,8 @@ export class ResponsesObserver extends StreamObserver {
         if (scanner.depth === 1 && scanner.keyIs('type')) type = scanner.valueText().slice(1, -1);
       }
     }
-    return type !== '' && type !== 'response.failed' && nestedMember(type) === undefined;
+    const mayFlow = type !== '' && type !== 'response.failed' && nestedMember(type) === undefined;
+    return mayFlow && super.mayFlow(beginning);
   }
 
   /** The charge follows what the provider says, not what is filled in. */
@@ -148,7 +150,7 @@ export class ResponsesObserver extends StreamObserver {
     const value = event[member];
     const index = numberAt(event, 'output_index') ?? this.#snapshot.lastIndex;
     if (isObject(value)) {
-      this.#countWhole(member, index, value, terminal);
+      this.#countWhole(member, index, value);
       if (terminal) this.#report(value);
       else if (type === 'response.output_item.done') this.#countCall(value);
     }
@@ -167,21 +169,26 @@ export class ResponsesObserver extends StreamObserver {
     return terminal ? 'terminal' : 'event';
   }
 
-  #countWhole(member: NestedMember, index: number, value: JsonObject, terminal: boolean): void {
-    if (member === 'item') this.#wholeTexts.item(index, value);
-    else if (member === 'part') {
+  #countWhole(member: NestedMember, index: number, value: JsonObject): void {
+    if (member === 'item') {
+      this.#wholeTexts.item(index, value);
+    } else if (member === 'part') {
       this.#wholeTexts.part(index, this.#partName(), bytesOf(generatedTexts(value)), () => value);
-    } else if (terminal) this.#wholeTexts.response(value);
+    } else {
+      this.#wholeTexts.response(value);
+    }
   }
 
-  /** Text of an event without a delta: the end of a part repeats it, and what is not known brings it. */
+  /** Text that is in no delta: the end of a part repeats it, and what is not known brings it. */
   #countOther(frame: FrameView): void {
     if (isNotGenerated(this.#type)) return;
     if (isRepeating(this.#type)) {
       const index = this.#outputIndex === -1 ? this.#snapshot.lastIndex : this.#outputIndex;
       this.#wholeTexts.part(index, this.#partName(), this.#otherBytes, () => parsedData(frame));
     } else {
-      for (const text of generatedTexts(parsedData(frame))) this.output.add(text);
+      const event = parsedData(frame);
+      const others = this.#hasDelta && isObject(event) ? { ...event, delta: null } : event;
+      for (const text of generatedTexts(others)) this.output.add(text);
     }
   }
 
@@ -235,7 +242,7 @@ export class ResponsesObserver extends StreamObserver {
 
   protected scan(frame: FrameView, edits: EditList): void {
     const scanner = this.scanner;
-    this.#type = '';
+    this.#type = eventName(frame);
     this.#fields = 0;
     this.#outputIndex = -1;
     this.#partIndex = 0;
@@ -245,10 +252,9 @@ export class ResponsesObserver extends StreamObserver {
     this.beginScan(frame);
     while (scanner.next()) {
       if (scanner.depth === 1) this.#scanTop(scanner, edits);
-      else if (!scanner.topIs('response')) this.#scanNested(scanner);
+      else if (!scanner.topIs('response') || nestedMember(this.#type) === undefined) this.#scanNested(scanner);
       else if (scanner.depth === 2) this.#scanResponse(scanner, edits);
     }
-    if (this.#type === '') this.#type = eventName(frame);
     scanner.release();
   }
 
@@ -273,7 +279,7 @@ export class ResponsesObserver extends StreamObserver {
       this.#fields |= FLAT_FIELDS.logprobs;
       if (scanner.text[scanner.valueStart] === 'n') put(scanner, edits, NO_LOGPROBS);
       scanner.skip();
-    } else if (scanner.keyIs('item') || scanner.keyIs('part')) {
+    } else if ((scanner.keyIs('item') || scanner.keyIs('part')) && nestedMember(this.#type) !== undefined) {
       scanner.skip();
     } else if (scanner.keyIs('error')) {
       this.error ||= isErrorValue(scanner);
@@ -318,6 +324,10 @@ export class ResponsesObserver extends StreamObserver {
 
   #noteOther(scanner: MemberScanner): void {
     if (!scanner.isString || isNotText(scanner.key())) return;
+    if (hasOwnText(this.#type)) {
+      this.beside.visit(scanner);
+      return;
+    }
     const end = scanner.stringEnd === -1 ? scanner.end : scanner.stringEnd - 1;
     this.#otherBytes += unescapedBytes(scanner.text, scanner.valueStart + 1, end);
   }

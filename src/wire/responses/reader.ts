@@ -31,6 +31,7 @@ function responsesFinish(response: JsonObject, called: boolean, refused: boolean
 
 export class ResponsesReader implements EventReader {
   readonly #items = new Map<string, ItemReader>();
+  /** The first item of each id. */
   readonly #byId = new Map<string, ItemReader>();
   #last: ItemReader | undefined;
   #nextKey = 0;
@@ -101,8 +102,11 @@ export class ResponsesReader implements EventReader {
   #open(value: JsonObject, item: JsonObject): ItemReader {
     checkNextPart(this.#items.size);
     const reader = new ItemReader(item, () => this.#nextKey++);
-    this.#items.set(identity(value, item), reader);
-    if (reader.id !== undefined) this.#byId.set(reader.id, reader);
+    const key = identity(value, item);
+    const before = this.#items.get(key);
+    if (before?.id !== undefined && this.#byId.get(before.id) === before) this.#byId.delete(before.id);
+    this.#items.set(key, reader);
+    if (reader.id !== undefined && !this.#byId.has(reader.id)) this.#byId.set(reader.id, reader);
     this.#last = reader;
     return reader;
   }

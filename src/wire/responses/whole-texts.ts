@@ -5,20 +5,25 @@
  */
 import { getOrInsert } from '../../lib/get-or-insert.ts';
 import { type Json, type JsonObject, objectsAt } from '../../lib/json.ts';
-import { bytesOf, generatedTexts } from '../generated-text.ts';
+import { bytesOf, generatedTexts, Labels } from '../generated-text.ts';
 import type { OutputCounter } from '../passthrough/observer.ts';
+import { textsBesideOutput } from './text-beside-output.ts';
 
 interface ItemTexts {
   whole: number;
+  /** The sum of the parts. */
+  sum: number;
   readonly parts: Map<string, number>;
-  /** The sum of `parts`. */
-  inParts: number;
 }
+
+/** Stands for what a response says beside its items. */
+const BESIDE = -1;
 
 export class WholeTexts {
   readonly #output: OutputCounter;
   readonly #items = new Map<number, ItemTexts>();
-  /** Of all items. Kept, because an answer can have a hundred thousand of them. */
+  readonly #labels = new Labels();
+  /** Of all items, each by the larger of its whole and its parts. */
   #total = 0;
 
   constructor(output: OutputCounter) {
@@ -27,40 +32,38 @@ export class WholeTexts {
 
   response(response: JsonObject): void {
     for (const [index, item] of objectsAt(response, 'output').entries()) this.item(index, item);
+    this.#whole(BESIDE, textsBesideOutput(response, this.#labels));
   }
 
   item(index: number, item: JsonObject): void {
-    const bytes = bytesOf(generatedTexts(item));
-    if (bytes === 0) return;
-    const texts = this.#at(index);
-    const before = bytesIn(texts);
-    texts.whole = Math.max(texts.whole, bytes);
-    this.#raise(bytesIn(texts) - before, () => item);
+    this.#whole(index, generatedTexts(item));
   }
 
   /** `bytes` of text in `value`, which is only looked at where they are more than was counted. */
   part(index: number, name: string, bytes: number, value: () => Json | undefined): void {
     if (bytes === 0) return;
-    const texts = this.#at(index);
-    const before = bytesIn(texts);
-    const known = texts.parts.get(name) ?? 0;
-    if (bytes > known) {
-      texts.parts.set(name, bytes);
-      texts.inParts += bytes - known;
-    }
-    this.#raise(bytesIn(texts) - before, value);
-  }
-
-  #raise(by: number, value: () => Json | undefined): void {
-    this.#total += by;
+    this.#change(index, (item) => {
+      const before = item.parts.get(name) ?? 0;
+      if (bytes <= before) return;
+      item.parts.set(name, bytes);
+      item.sum += bytes - before;
+    });
     if (this.#total > this.#output.bytes) this.#output.raise(this.#total, generatedTexts(value()));
   }
 
-  #at(index: number): ItemTexts {
-    return getOrInsert(this.#items, index, () => ({ whole: 0, parts: new Map<string, number>(), inParts: 0 }));
+  #whole(index: number, texts: readonly string[]): void {
+    const bytes = bytesOf(texts);
+    if (bytes === 0) return;
+    this.#change(index, (item) => {
+      item.whole = Math.max(item.whole, bytes);
+    });
+    this.#output.raise(this.#total, texts);
   }
-}
 
-function bytesIn({ whole, inParts }: ItemTexts): number {
-  return Math.max(whole, inParts);
+  #change(index: number, change: (item: ItemTexts) => void): void {
+    const item = getOrInsert(this.#items, index, () => ({ whole: 0, sum: 0, parts: new Map<string, number>() }));
+    this.#total -= Math.max(item.whole, item.sum);
+    change(item);
+    this.#total += Math.max(item.whole, item.sum);
+  }
 }

@@ -26,6 +26,13 @@ describe('a total that is more than input and output', () => {
     assert.deepEqual(readResponsesTokens(named), { ...NO_CACHE, input: 8, output: 2_010, reasoning: 2_000 });
   });
 
+  test('[R86] a total does not make up for an output of nothing', () => {
+    const usage = { prompt_tokens: 21, completion_tokens: 0, total_tokens: 29 };
+    assert.deepEqual(chat(usage), { ...NO_CACHE, input: 21, output: 0, reasoning: 0 });
+    const named = { prompt_tokens: 21, completion_tokens: 0, total_tokens: 81, ...details(60) };
+    assert.deepEqual(chat(named), { ...NO_CACHE, input: 21, output: 60, reasoning: 60 });
+  });
+
   test('what was read from a cache and is not part of the input is not output', () => {
     const usage = { prompt_tokens: 1_000, completion_tokens: 50, total_tokens: 1_550, ...details(0, 500) };
     assert.deepEqual(chat(usage), { ...NO_CACHE, input: 1_000, cacheRead: 500, output: 50, reasoning: 0 });

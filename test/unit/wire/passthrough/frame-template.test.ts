@@ -56,6 +56,13 @@ const chatFrame = fc.oneof(
   { weight: 2, arbitrary: word.map((content) => chat({ delta: { content } }, {}, false)) },
   {
     weight: 2,
+    arbitrary: fc
+      .tuple(word, fc.constantFrom('one', 'two'), word)
+      .map(([content, provider, p]) => chat({ delta: { content } }, { provider, p })),
+  },
+  { weight: 1, arbitrary: word.map((novel) => chat({ delta: { content: 'x' } }, { novel: novel.repeat(20) })) },
+  {
+    weight: 2,
     arbitrary: word.map((text) => chat({ delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } })),
   },
   { weight: 1, arbitrary: word.map((content) => chat({ index: 1, delta: { content } })) },
@@ -81,13 +88,13 @@ const messagesFrame = fc.oneof(
 
 class ScannedChat extends ChatObserver {
   override frame(...frame: Parameters<ChatObserver['frame']>): Verdict {
-    return this.newFrame(...frame);
+    return this.scannedFrame(...frame);
   }
 }
 
 class ScannedMessages extends MessagesObserver {
   override frame(...frame: Parameters<MessagesObserver['frame']>): Verdict {
-    return this.newFrame(...frame);
+    return this.scannedFrame(...frame);
   }
 }
 
