@@ -17,6 +17,7 @@ interface OtherSide {
   readonly recovering?: boolean;
   readonly keepsSettings?: 'session' | 'transaction' | 'none';
   readonly renames?: boolean;
+  readonly losesCommits?: boolean;
   readonly fails?: RegExp;
 }
 
@@ -32,8 +33,10 @@ function otherSide({ processes, keepsSettings = 'session', ...other }: OtherSide
     if (set !== null && (keepsSettings === 'session' || (keepsSettings === 'transaction' && set[1] !== undefined))) {
       timeout = set[2] ?? '';
     }
-    if (text.includes('pg_is_in_recovery'))
-      return [{ process, recovering: other.recovering === true, read_only: other.readOnly === true }];
+    if (text.includes('pg_is_in_recovery')) {
+      const { recovering = false, readOnly = false, losesCommits = false } = other;
+      return [{ process, recovering, read_only: readOnly, loses_commits: losesCommits }];
+    }
     if (text.includes('pg_settings')) return [{ process, statement_timeout: timeout }];
     if (name !== undefined) return [{ name: other.renames === true ? 'PGBOUNCER_1' : name }];
     return [];
@@ -53,13 +56,26 @@ describe('[F52] a session', () => {
     const { query, asked } = otherSide({ processes: [7] });
     const { perTransaction, prepares } = await beginSession(query, 99, DIRECT, SETTINGS);
     assert.match(perTransaction ?? '', /^SET LOCAL statement_timeout = 10000;.*SET LOCAL jit = off;/s);
-    assert.match(perTransaction ?? '', /set_config\('synchronous_commit', 'on', true\)/);
     assert.equal(prepares, false);
     assert.equal(hasSession(asked), false);
     assert.ok(
       asked.some((text) => text.startsWith('DEALLOCATE')),
       'what was prepared to find it out is removed',
     );
+  });
+
+  test('waits for its commits where the server would not, and takes no snapshot for its settings', async () => {
+    for (const losesCommits of [true, false]) {
+      const direct = otherSide({ processes: [7], losesCommits });
+      await beginSession(direct.query, 7, DIRECT, SETTINGS);
+      const pooled = otherSide({ processes: [7], losesCommits });
+      const { perTransaction } = await beginSession(pooled.query, 99, DIRECT, SETTINGS);
+      const set = direct.asked.find((text) => /SET statement_timeout/.test(text)) ?? '';
+      assert.equal(/SET synchronous_commit = on/.test(set), losesCommits);
+      assert.equal(/SET LOCAL synchronous_commit = on/.test(perTransaction ?? ''), losesCommits);
+      // Of a transaction that locks tables, none may be older than its locks.
+      assert.doesNotMatch(perTransaction ?? '', /SELECT/);
+    }
   });
 
   test('that the operator says is pooled is, whatever it shows', async () => {
