@@ -11,7 +11,7 @@ const FAILOVER = 'test/unit/storage/postgres/failover.test.ts';
 export const POSTGRES_MUTANTS: readonly Mutant[] = [
   {
     name: 'PostgreSQL: synchronous_commit is not forced on',
-    edits: [[SESSION, "WHERE current_setting('synchronous_commit') = 'off'", 'WHERE false']],
+    edits: [[SESSION, "current_setting('synchronous_commit') = 'off'", 'false']],
     tests: [['test/unit/ledger/postgres/durability.test.ts']],
   },
   {
