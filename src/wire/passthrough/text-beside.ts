@@ -39,10 +39,13 @@ export class TextBeside {
     this.#ordinal = topStart === this.#topStart ? this.#ordinal + 1 : 0;
     this.#topStart = topStart;
     if (stringEnd === -1 || stringEnd - keyStart > REMEMBERED_BYTES_MAX) return false;
-    const place = `${this.#ordinal} ${text.slice(topStart, topEnd)}`;
-    const said = text.slice(keyStart, stringEnd);
-    if (this.#said.get(place) === said) return true;
-    if (this.#said.size < PLACES_MAX || this.#said.has(place)) this.#said.set(copied(place), copied(said));
+    const top = text.slice(topStart, topEnd);
+    const place = this.#ordinal === 0 ? top : `${top} ${this.#ordinal}`;
+    const said = this.#said.get(place);
+    if (said !== undefined && said.length === stringEnd - keyStart && text.startsWith(said, keyStart)) return true;
+    if (said !== undefined || this.#said.size < PLACES_MAX) {
+      this.#said.set(copied(place), copied(text.slice(keyStart, stringEnd)));
+    }
     return false;
   }
 
@@ -51,7 +54,7 @@ export class TextBeside {
   }
 }
 
-/** A slice of a chunk's text would keep all of it alive. */
-function copied(latin1: string): string {
-  return Buffer.from(latin1, 'latin1').toString('latin1');
+/** A slice of a chunk's text would keep all of it alive: V8 joins the two texts before it takes a part of them. */
+function copied(slice: string): string {
+  return ` ${slice}`.slice(1);
 }
