@@ -1,6 +1,6 @@
 /**
- * A request of `node:http` whose content may come in small pieces, but not in thousands of tiny ones. Each chunk of a chunked body becomes
- * a Buffer and a call, however small it is: a megabyte in chunks of 1 byte takes two seconds.
+ * A request of `node:http` whose content may come in small pieces, but not in thousands of tiny ones. Each chunk of a chunked
+ * body becomes a Buffer and a call, however small it is: a megabyte in chunks of 1 byte takes two seconds.
  */
 import type { Socket } from 'node:net';
 import { IncomingMessage } from './node-http.ts';

@@ -1,12 +1,13 @@
 /** What happens to those who have waited for others, or for the database itself: which time it is for them, and what they lock. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { OwnedLedger } from '../../src/ledger/ledger.ts';
-import { createLedger } from '../../src/ledger/ledger.ts';
+import { createLedger, type OwnedLedger } from '../../src/ledger/ledger.ts';
 import { startMaintenance } from '../../src/ledger/maintenance.ts';
+import type { Operation } from '../../src/ledger/operations.ts';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { overlapping, untilWaitedFor } from '../support/overlap.ts';
-import { admitRequest, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
+import { admitRequest, ManualClock, newAccount, newKey, settleRequest, usageRecord } from './fixtures.ts';
 import { closeAll, only, replicas, server, template } from './postgres-books.ts';
 
 const MONTH = [Date.parse('2026-03-01T00:00:00Z'), Date.parse('2026-04-01T00:00:00Z')] as const;
@@ -64,6 +65,42 @@ export function waits(): void {
         }
       }
       await closeAll(ledgers);
+    });
+
+    test('[R11] how long a key has to wait for tokens is exact in the first batch after another gateway has moved it', async () => {
+      const clock = new ManualClock();
+      const database = await server.createDatabase(template);
+      const open = () => openPostgresStore({ url: server.url(database), clock });
+      const store = await open();
+      const other = createLedger(await open());
+      const root = newAccount();
+      const account = newAccount({ parentId: root.id, tpmLimit: 60 });
+      for (const each of [root, account]) await other.createAccount(each);
+      await other.addAccountCredit(root.id, 'credit', 1_000n, null);
+      const [moved, beside] = [newKey({ accountId: root.id }), newKey({ accountId: account.id })];
+      for (const key of [moved, beside]) await other.createKey(key);
+      const admit = ({ id: keyId }: { id: string }, inputTokens: number, keyVersion = 1): Operation => {
+        const hold = { id: randomUUID(), amount: 1n, amountMin: 1n, inputTokens, ttlMs: 3_600_000 };
+        return { op: 'admit', owner: 'o', request: { ...admitRequest(keyId, hold.id, 1n), keyVersion, hold } };
+      };
+      const known: Operation = { op: 'admit', owner: 'o', request: admitRequest(moved.id, '', 1n, { hold: null }) };
+      await store.apply([{ op: 'registerOwner', owner: 'o', leaseMs: 3_600_000 }, known]);
+      for (const [tokens, afterMs] of [
+        [8, 1_000],
+        [13, 9_000],
+        [33, 0],
+      ] as const) {
+        await store.apply([admit(beside, tokens)]);
+        clock.advance(afterMs);
+      }
+      assert.equal((await other.moveKey(moved.id, account.id)).kind, 'changed');
+      const outcomes = await store.apply([admit(beside, 1), admit(moved, 13, 2), admit(moved, 21, 2)]);
+      const waits = outcomes.map((outcome) =>
+        outcome !== null && 'retryAfterMs' in outcome ? outcome.retryAfterMs : null,
+      );
+      assert.deepEqual(waits, [null, 50_000, 51_000]);
+      await store.close();
+      await closeAll([other]);
     });
 
     test('a statement whose month ends while it is read is not called closed: charges may still be booked into it', async () => {

@@ -50,7 +50,6 @@ export async function moveToPostgres(
   using source = new SqliteSide(file);
   if (source.count('SELECT count(*) AS n FROM holds') > 0) throw new StoreError(`${file} has live holds.`);
   return await inPostgres(url, beside.prepare, async (target) => {
-    await target.requireQuiet();
     const sum = source.count(SUMS);
     const ledger = [secret.fingerprint, before.keys, before.entries, sum, source.count(CHANGES)].join(' ');
     const there = await target.count(
@@ -89,7 +88,6 @@ export async function moveToSqlite(url: string, file: string, beside: Beside): P
   using target = new SqliteSide(file);
   target.database.exec('PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE');
   const moved = await inPostgres(url, beside.prepare, async (source) => {
-    await source.requireQuiet();
     const before = await source.audit();
     if (!before.ok) throw new StoreError(`The audit of the source found: ${before.findings.join('; ')}.`);
     if (before.liveHolds > 0) throw new StoreError('The source has live holds: run "gateway audit" first.');

@@ -17,7 +17,7 @@ const LOCK_TIMEOUT_MS = 10_000;
 const BATCH_ROWS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** What `work` does is undone when it fails. `prepare` brings tables beside the ledger's to the newest schema. */
+/** Refused while a process holds a lease. What `work` does is undone when it fails. `prepare` brings tables beside the ledger's to the newest schema. */
 export async function inPostgres<T>(
   url: string,
   prepare: (connection: Connection) => Promise<void>,
@@ -28,10 +28,11 @@ export async function inPostgres<T>(
     await migrate(connection);
     await prepare(connection);
     // Where it can only be refused, requests do not wait behind its locks for whoever reads these tables.
-    await new PostgresSide((sql, values) => connection.query(sql, values)).requireQuiet();
+    await requireQuiet((sql, values) => connection.query(sql, values));
     return await connection.transaction('ISOLATION LEVEL REPEATABLE READ', async (query) => {
       // A gateway that is started meanwhile waits here; one that serves locks them in this order too.
       await query('LOCK TABLE gateway.owners, gateway.accounts IN ACCESS EXCLUSIVE MODE');
+      await requireQuiet(query);
       return work(new PostgresSide(query));
     });
   } catch (error) {
@@ -59,18 +60,6 @@ export class PostgresSide {
       JOIN pg_class child ON child.oid = c.conrelid JOIN pg_class parent ON parent.oid = c.confrelid
       JOIN pg_namespace n ON n.oid = child.relnamespace WHERE c.contype = 'f' AND n.nspname = 'gateway'`);
     return textsBy(rows, 'child', 'parent');
-  }
-
-  /** No process holds a lease. */
-  async requireQuiet(): Promise<void> {
-    const alive = await this.count(
-      'SELECT count(*) AS n FROM gateway.owners WHERE lease_until_ms > gateway.ledger_ms(NULL, 0)',
-    );
-    if (alive > 0) {
-      throw new StoreError(
-        'Gateways are running on this database: stop them, and try again when their leases are over (GATEWAY_LEASE_SECONDS).',
-      );
-    }
   }
 
   async count(sql: string): Promise<number> {
@@ -143,6 +132,15 @@ export class PostgresSide {
       (_, row) => `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(', ')})`,
     );
     await this.#query(`INSERT INTO gateway.${name} (${columns.join(', ')}) VALUES ${places.join(', ')}`, batch.flat());
+  }
+}
+
+async function requireQuiet(query: Query): Promise<void> {
+  const alive = await query('SELECT id FROM gateway.owners WHERE lease_until_ms > gateway.ledger_ms(NULL, 0) LIMIT 1');
+  if (alive.length > 0) {
+    throw new StoreError(
+      'Gateways are running on this database: stop them, and try again when their leases are over (GATEWAY_LEASE_SECONDS).',
+    );
   }
 }
 

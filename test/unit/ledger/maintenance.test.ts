@@ -27,19 +27,22 @@ class Count {
   }
 }
 
-test('[F7] [F30] after the store was away for everyone, the others get a lease to come back before they count as dead', async () => {
-  const beats = new Count();
-  const recoveries = new Count();
-  let nowMs = 1_000_000;
-  let sinceMs = 0;
-  const ledger = {
+interface Counted {
+  readonly shared: boolean;
+  readonly beats: Count;
+  readonly recoveries: Count;
+  /** The store's time since the last heartbeat. */
+  sinceMs(): number;
+}
+
+function countedLedger({ shared, beats, recoveries, sinceMs }: Counted): OwnedLedger {
+  return {
     leaseMs: LEASE_MS,
+    shared,
     register: async () => {},
     heartbeat: async () => {
       beats.add();
-      const since = sinceMs;
-      sinceMs = 0;
-      return since;
+      return sinceMs();
     },
     recover: async () => {
       recoveries.add();
@@ -47,6 +50,19 @@ test('[F7] [F30] after the store was away for everyone, the others get a lease t
     },
     prune: async () => ({ removed: 0, more: false }),
   } as unknown as OwnedLedger;
+}
+
+test('[F7] [F30] after the store was away for everyone, the others get a lease to come back before they count as dead', async () => {
+  const beats = new Count();
+  const recoveries = new Count();
+  let nowMs = 1_000_000;
+  let sinceMs = 0;
+  const takeSinceMs = (): number => {
+    const since = sinceMs;
+    sinceMs = 0;
+    return since;
+  };
+  const ledger = countedLedger({ shared: false, beats, recoveries, sinceMs: takeSinceMs });
   const maintenance = await startMaintenance(ledger, { recoverIntervalMs: 5, nowMs: () => nowMs });
   await recoveries.after(2);
 
@@ -71,20 +87,7 @@ test('[F7] [F30] in a shared store whoever starts recovers nothing for a lease; 
     const beats = new Count();
     const recoveries = new Count();
     let nowMs = 0;
-    const ledger = {
-      leaseMs: LEASE_MS,
-      shared,
-      register: async () => {},
-      heartbeat: async () => {
-        beats.add();
-        return 0;
-      },
-      recover: async () => {
-        recoveries.add();
-        return { charged: 0, voided: 0, more: false };
-      },
-      prune: async () => ({ removed: 0, more: false }),
-    } as unknown as OwnedLedger;
+    const ledger = countedLedger({ shared, beats, recoveries, sinceMs: () => 0 });
     const maintenance = await startMaintenance(ledger, { recoverIntervalMs: 5, nowMs: () => nowMs });
     assert.equal(recoveries.count, shared ? 0 : 1);
     for (let step = 0; step < 2; step++) {
