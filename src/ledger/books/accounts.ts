@@ -33,7 +33,7 @@ import { accountAsPayer, movePromotions, purchase } from './money.ts';
 import { insertion, query, queryOne, update, type Work } from './work.ts';
 
 const ADD = `${insertion('@tree_accounts', ['id', ...ACCOUNT_COLUMNS, 'credit_start_ms', 'tokens_start_ms'])}
-  ON CONFLICT (id) DO NOTHING RETURNING id`;
+  ON CONFLICT DO NOTHING RETURNING id`;
 
 export function* createAccount(books: Books, request: NewAccount): Work<AccountOutcome> {
   const { id, parentId, externalId } = request;
@@ -54,11 +54,8 @@ export function* createAccount(books: Books, request: NewAccount): Work<AccountO
     periodStartMs(creditCap?.period ?? 'none', nowMs),
     periodStartMs(tokenCap?.period ?? 'none', nowMs),
   );
-  if (added === undefined) {
-    // Another gateway has made it since.
-    const other = yield* books.account(id);
-    return other === null ? UNKNOWN_ACCOUNT : createdBefore(other.node.account, request);
-  }
+  // Another gateway has made it since, or one with its external id.
+  if (added === undefined) return yield* createAccount(books, request);
   yield* books.accountAdded(account);
   return { kind: 'account', account };
 }
