@@ -187,4 +187,65 @@ describe('one bad operation', () => {
     assert.equal((await ledger.admit(admitRequest(key.id, 'h1', 1n))).kind, 'admitted');
     await closeAll([ledger]);
   });
+
+  test('[F52] a row that somebody keeps locked is in nobody’s way but of those whom it is about, and serves again when it is free', async () => {
+    const database = await server.createDatabase(template);
+    const ledger = createLedger(await openPostgresStore({ url: server.url(database), lockTimeoutMs: 50 }));
+    await ledger.register();
+    const root = newAccount();
+    const inner = newAccount({ parentId: root.id, creditCap: { amount: 100n, period: 'none' } });
+    for (const account of [root, inner]) await ledger.createAccount(account);
+    await ledger.addAccountCredit(root.id, 'credit', 100n, null);
+    const [lone, below, other] = [newKey({ credit: 100n }), newKey({ accountId: inner.id }), newKey({ credit: 100n })];
+    for (const key of [lone, below, other]) await ledger.createKey(key);
+    let last = 0;
+    const admit = async ({ id }: { id: string }) => (await ledger.admit(admitRequest(id, `h${++last}`, 1n))).kind;
+    for (const [row, stuck] of [
+      [`accounts WHERE key_id = '${lone.id}'`, lone],
+      [`tree_accounts WHERE id = '${root.id}'`, below],
+      [`tree_accounts WHERE id = '${inner.id}'`, below],
+      [`accounts WHERE key_id = '${below.id}'`, below],
+    ] as const) {
+      const held = `h${last + 1}`;
+      assert.deepEqual([await admit(stuck), await admit(other)], ['admitted', 'admitted']);
+      const blocker = await server.connect(database);
+      await blocker.query(`BEGIN; SELECT FROM gateway.${row} FOR UPDATE`);
+      for (let batch = 0; batch < 3; batch++) {
+        const both = await Promise.allSettled([admit(stuck), admit(other), admit(stuck)]);
+        assert.deepEqual(
+          both.map(({ status }) => status),
+          ['rejected', 'fulfilled', 'rejected'],
+          row,
+        );
+      }
+      await assert.rejects(ledger.settle(settleRequest(stuck.id, held, 1n)), /locked by another transaction/);
+      await blocker.end();
+      assert.deepEqual(await ledger.settle(settleRequest(stuck.id, held, 1n)), { kind: 'settled', charged: 1n });
+      assert.equal(await admit(stuck), 'admitted');
+    }
+    const report = await ledger.audit();
+    assert.deepEqual([report.findings, report.entries], [[], 7]);
+    await ledger.close();
+  });
+
+  test('[F52] marks beside one of a key whose row somebody keeps locked are kept', async () => {
+    const database = await server.createDatabase(template);
+    const store = await openPostgresStore({ url: server.url(database), lockTimeoutMs: 50 });
+    const ledger = createLedger(store);
+    await ledger.register();
+    const keys = [newKey({ credit: 10n }), newKey({ credit: 10n })] as const;
+    for (const key of keys) {
+      await ledger.createKey(key);
+      await ledger.admit(admitRequest(key.id, key.id, 5n));
+    }
+    const blocker = await server.connect(database);
+    await blocker.query(`BEGIN; SELECT FROM gateway.accounts WHERE key_id = '${keys[0].id}' FOR UPDATE`);
+    const { tokens } = usageRecord();
+    const marks = keys.map(({ id }) => ({ keyId: id, holdId: id, charge: 2n, tokens }));
+    for (let number = 1; number <= 2; number++) await store.apply([{ op: 'mark', number, marks }]);
+    await blocker.end();
+    const marked = await server.query(database, 'SELECT key_id FROM gateway.holds WHERE mark_charge = 2');
+    assert.deepEqual(marked, [{ key_id: keys[1].id }]);
+    await ledger.close();
+  });
 });

@@ -5,9 +5,13 @@ const POOLER: readonly [string, string] = [
   'test/gateway/pooler.test.ts',
   'no session of the server keeps anything of it',
 ];
+const APPLY = 'ledger/postgres/apply-batch.ts';
+const STUCK = 'ledger/postgres/stuck-rows.ts';
+const CONTRACT = 'test/contract/postgres.test.ts';
+const KEPT_LOCKED = 'a row that somebody keeps locked';
 const FAILOVER = 'test/unit/storage/postgres/failover.test.ts';
 
-/** Of connections to PostgreSQL, whatever they are for. */
+/** Of connections to PostgreSQL, whatever they are for; and of rows that somebody else keeps locked. */
 export const POSTGRES_MUTANTS: readonly Mutant[] = [
   {
     name: 'PostgreSQL: synchronous_commit is not forced on',
@@ -44,5 +48,25 @@ export const POSTGRES_MUTANTS: readonly Mutant[] = [
       ],
     ],
     tests: [['test/unit/storage/postgres/servers.test.ts']],
+  },
+  {
+    name: 'PostgreSQL: a row that stays locked takes with it whoever is in the same batch',
+    edits: [[APPLY, 'const isStuck = isLockTimeout(error) && waitMs === null;', 'const isStuck = false;']],
+    tests: [[CONTRACT, KEPT_LOCKED]],
+  },
+  {
+    name: 'PostgreSQL: a row that stays locked is looked for among those who pay alone',
+    edits: [[STUCK, 'for (const ids of [payers, all]) {', 'for (const ids of [payers]) {']],
+    tests: [[CONTRACT, KEPT_LOCKED]],
+  },
+  {
+    name: 'PostgreSQL: a row that was locked for long does not serve again at once',
+    edits: [[STUCK, 'if (!locked.has(id)) this', "if (id === '') this"]],
+    tests: [[CONTRACT, KEPT_LOCKED]],
+  },
+  {
+    name: 'PostgreSQL: marks are lost beside one of a row that stays locked',
+    edits: [[STUCK, 'stuckOf(keyId) === undefined);', "stuckOf(keyId) === '');"]],
+    tests: [[CONTRACT, 'marks beside one']],
   },
 ];

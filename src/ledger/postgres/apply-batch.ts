@@ -3,8 +3,8 @@
  * saved with the commit in another.
  */
 import { Refusal } from '../../storage/errors.ts';
-import type { Connection } from '../../storage/postgres/connection.ts';
-import { isConflict, isOperationFailure } from '../../storage/postgres/error-mapping.ts';
+import type { Connection, Query } from '../../storage/postgres/connection.ts';
+import { isConflict, isLockTimeout, isOperationFailure } from '../../storage/postgres/error-mapping.ts';
 import { admit } from '../engine/admit.ts';
 import { extend, mark, settle, voidById } from '../engine/hold.ts';
 import { recoverHold } from '../engine/recover.ts';
@@ -17,14 +17,16 @@ import type { LedgerClock } from './ledger-clock.ts';
 import { type Loaded, load, loadMore, loadNodes, NotLoaded, nothing } from './load.ts';
 import { LoadedSet } from './loaded-set.ts';
 import { type KeyedOperation, needsOf } from './needs.ts';
-import type { Payers } from './payers.ts';
+import type { Payers, Route } from './payers.ts';
 import { pathOfHold } from './rows.ts';
 import { save } from './save.ts';
+import { STUCK_WAIT_MS, type StuckRows } from './stuck-rows.ts';
 
 export interface HotStorage {
   readonly connection: Connection;
   readonly clock: LedgerClock;
   readonly payers: Payers;
+  readonly stuck: StuckRows;
   /** As `server_version_num`. */
   readonly serverVersion: number;
 }
@@ -40,7 +42,9 @@ const CONFLICT_TRIES = 5;
 /** One result each. */
 export async function applyBatch(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
   const results: Result[] = [];
-  for (const part of partsOf(batch)) results.push(...(await applyTogether(storage, part)));
+  for (const part of partsOf(batch)) {
+    results.push(...(storage.stuck.any ? await applyBeside(storage, part) : await applyTogether(storage, part)));
+  }
   return results;
 }
 
@@ -71,16 +75,56 @@ function weightOf(operation: KeyedOperation): number {
   return BASE_WEIGHT + 2 * (reply?.body.length ?? 0) + stored;
 }
 
-/** A batch that fails is undone and done again operation by operation, so that a bad one fails alone. */
-async function applyTogether(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
+/** What is about rows that somebody keeps locked fails, unless they are free by now; everything else goes without it. */
+async function applyBeside(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
+  const { stuck } = storage;
+  const parted = await stuck.part(queryOf(storage), await routesOf(storage, batch), batch);
+  const results = new Map<KeyedOperation, Result>();
+  const apply = async (operations: readonly KeyedOperation[], keys: Iterable<KeyedOperation>, waitMs?: number) => {
+    const outcomes = await applyTogether(storage, operations, waitMs);
+    for (const [index, key] of [...keys].entries()) results.set(key, outcomes[index] ?? null);
+  };
+  await apply([...parted.free.values()], parted.free.keys());
+  for (const [id, operations] of parted.stuck) {
+    const locked = failed(new Refusal(`${id} is locked by another transaction of the database`));
+    for (const operation of operations) results.set(operation, locked);
+    if (!parted.tried.has(id)) continue;
+    try {
+      await apply(operations, operations, STUCK_WAIT_MS);
+      stuck.forget(id);
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+    }
+  }
+  return batch.map((operation) => results.get(operation) ?? null);
+}
+
+function queryOf({ connection }: HotStorage): Query {
+  return (text, values, name) => connection.query(text, values, name);
+}
+
+function routesOf(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<ReadonlyMap<string, Route>> {
+  return storage.payers.routesOf(queryOf(storage), needsOf(batch).keys.keys());
+}
+
+/** A batch that fails is undone and done again operation by operation, so that a bad one fails alone. `waitMs`: for a lock. */
+async function applyTogether(
+  storage: HotStorage,
+  batch: readonly KeyedOperation[],
+  waitMs: number | null = null,
+): Promise<readonly Result[]> {
   const needs = needsOf(batch);
   for (let tries = 1; ; tries++) {
     try {
-      return await attempt(storage, needs, batch);
+      return await attempt(storage, needs, batch, waitMs);
     } catch (error) {
       // Any of its keys may have joined an account while it waited for it, or have other accounts above it.
       storage.payers.forget(needs.keys.keys());
       if (isConflict(error) && tries < CONFLICT_TRIES + needs.keys.size) continue;
+      const isStuck = isLockTimeout(error) && waitMs === null;
+      if (isStuck && (await storage.stuck.look(queryOf(storage), await routesOf(storage, batch)))) {
+        return applyBeside(storage, batch);
+      }
       if (!isOperationFailure(error)) throw error;
       const [alone] = batch;
       if (batch.length > 1 || alone === undefined) break;
@@ -88,7 +132,7 @@ async function applyTogether(storage: HotStorage, batch: readonly KeyedOperation
     }
   }
   const results: Result[] = [];
-  for (const operation of batch) results.push(...(await applyTogether(storage, [operation])));
+  for (const operation of batch) results.push(...(await applyTogether(storage, [operation], waitMs)));
   return results;
 }
 
@@ -101,14 +145,17 @@ function messageOf(error: unknown): string {
 }
 
 async function attempt(
-  { connection, clock, payers, serverVersion }: HotStorage,
+  storage: HotStorage,
   needs: ReturnType<typeof needsOf>,
   batch: readonly KeyedOperation[],
+  waitMs: number | null,
 ): Promise<readonly Result[]> {
-  const routes = await payers.routesOf((text, values, name) => connection.query(text, values, name), needs.keys.keys());
+  const { connection, clock, payers, serverVersion } = storage;
+  const routes = await payers.routesOf(queryOf(storage), needs.keys.keys());
   if (routes.size === 0) return decide(nothing(needs), batch).results;
   const time = clock.values();
   const { set, results } = await connection.transaction('', async (query, send) => {
+    if (waitMs !== null) send(`SET LOCAL lock_timeout = ${waitMs}`);
     const loaded = await load(query, serverVersion, time, needs, routes);
     checkPaths(loaded);
     const strange = strangeNodes(loaded);

@@ -18,6 +18,7 @@ import { isKeyed, type KeyedOperation } from './needs.ts';
 import { Payers } from './payers.ts';
 import { onReportConnection } from './report-connection.ts';
 import { isResponseOperation, performOnResponses } from './responses.ts';
+import { StuckRows } from './stuck-rows.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
@@ -75,7 +76,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     throw openingError(url, error);
   }
 
-  const storage = { connection: hot, clock, payers: new Payers(), serverVersion };
+  const storage = { connection: hot, clock, payers: new Payers(), stuck: new StuckRows(), serverVersion };
 
   async function apply(batch: readonly Operation[]): Promise<readonly Result[]> {
     const results: Result[] = [];

@@ -43,12 +43,22 @@ export function isConflict(error: unknown): boolean {
   return /^(40001|40P01)$/.test(sqlState(error) ?? '');
 }
 
+/** A lock was waited for longer than a statement may. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03';
+}
+
 /**
  * After these the connection is as good as before; after everything else it is given up. `25P02` is the answer to what was sent
  * behind a statement that has failed.
  */
 export function leavesConnection(error: unknown): boolean {
-  return isOperationFailure(error) || isConflict(error) || /^(25P02|55P03|57014)$/.test(sqlState(error) ?? '');
+  return (
+    isOperationFailure(error) ||
+    isConflict(error) ||
+    isLockTimeout(error) ||
+    /^(25P02|57014)$/.test(sqlState(error) ?? '')
+  );
 }
 
 /** What to do about a failure at the start, by its code. */
