@@ -78,7 +78,8 @@ function weightOf(operation: KeyedOperation): number {
 /** What is about rows that somebody keeps locked fails, unless they are free by now; everything else goes without it. */
 async function applyBeside(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
   const { stuck } = storage;
-  const parted = await stuck.part(queryOf(storage), await routesOf(storage, batch), batch);
+  const routes = await routesOf(storage, batch);
+  const parted = await withShortWaits(storage, (query) => stuck.part(query, routes, batch));
   const results = new Map<KeyedOperation, Result>();
   const apply = async (operations: readonly KeyedOperation[], keys: Iterable<KeyedOperation>, waitMs?: number) => {
     const outcomes = await applyTogether(storage, operations, waitMs);
@@ -98,6 +99,16 @@ async function applyBeside(storage: HotStorage, batch: readonly KeyedOperation[]
   }
   return batch.map((operation) => results.get(operation) ?? null);
 }
+
+/** The whole table may be locked, which does not tell who has a row. */
+function withShortWaits<T>({ connection }: HotStorage, work: (query: Query) => Promise<T>): Promise<T> {
+  return connection.transaction('', (query, send) => {
+    send(waitFor(STUCK_WAIT_MS));
+    return work(query);
+  });
+}
+
+const waitFor = (ms: number): string => `SET LOCAL lock_timeout = ${ms}`;
 
 function queryOf({ connection }: HotStorage): Query {
   return (text, values, name) => connection.query(text, values, name);
@@ -122,7 +133,8 @@ async function applyTogether(
       storage.payers.forget(needs.keys.keys());
       if (isConflict(error) && tries < CONFLICT_TRIES + needs.keys.size) continue;
       const isStuck = isLockTimeout(error) && waitMs === null;
-      if (isStuck && (await storage.stuck.look(queryOf(storage), await routesOf(storage, batch)))) {
+      const routes = isStuck ? await routesOf(storage, batch) : null;
+      if (routes !== null && (await withShortWaits(storage, (query) => storage.stuck.look(query, routes)))) {
         return applyBeside(storage, batch);
       }
       if (!isOperationFailure(error)) throw error;
@@ -155,7 +167,7 @@ async function attempt(
   if (routes.size === 0) return decide(nothing(needs), batch).results;
   const time = clock.values();
   const { set, results } = await connection.transaction('', async (query, send) => {
-    if (waitMs !== null) send(`SET LOCAL lock_timeout = ${waitMs}`);
+    if (waitMs !== null) send(waitFor(waitMs));
     const loaded = await load(query, serverVersion, time, needs, routes);
     checkPaths(loaded);
     const strange = strangeNodes(loaded);

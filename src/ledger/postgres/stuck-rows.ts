@@ -18,6 +18,8 @@ export const STUCK_WAIT_MS = 100;
 /** So often, and for so many of them in one batch. */
 const TRY_INTERVAL_MS = 1_000;
 const TRIES_MAX = 2;
+/** Nobody has asked for it since: the next one waits for it again. */
+const FORGET_MS = 600_000;
 
 export interface Parted {
   /** What is about none of them, beside what it was: marks of a stuck row are left out, because the next are under way. */
@@ -38,12 +40,13 @@ export class StuckRows {
 
   /** After a wait that was too long: what of these keys, and of the accounts above them, is locked. False where it was none of them. */
   async look(query: Query, routes: Routes): Promise<boolean> {
+    const nowMs = performance.now();
     const payers = new Set(Array.from(routes, ([keyId, { rootId }]) => rootId ?? keyId));
     const all = new Set(Array.from(routes, ([keyId, { accountIds }]) => [keyId, ...accountIds]).flat());
     // Whoever has locked a payer has locked what is below it.
     for (const ids of [payers, all]) {
       const known = this.#tryAtMs.size;
-      for (const id of await lockedOf(query, ids)) if (!this.#tryAtMs.has(id)) this.#tryAtMs.set(id, 0);
+      for (const id of await lockedOf(query, ids)) if (!this.#tryAtMs.has(id)) this.#tryAtMs.set(id, nowMs);
       if (this.#tryAtMs.size > known) return true;
     }
     return false;
@@ -51,10 +54,11 @@ export class StuckRows {
 
   /** Those that are free again are forgotten. */
   async part(query: Query, routes: Routes, batch: readonly KeyedOperation[]): Promise<Parted> {
-    const concerned = [...routes].flatMap(([keyId, route]) => this.#rowsOf(keyId, route));
-    const locked = await lockedOf(query, new Set(concerned));
-    for (const id of concerned) if (!locked.has(id)) this.#tryAtMs.delete(id);
     const nowMs = performance.now();
+    for (const [id, atMs] of this.#tryAtMs) if (atMs < nowMs - FORGET_MS) this.#tryAtMs.delete(id);
+    const concerned = new Set([...routes].flatMap(([keyId, route]) => this.#rowsOf(keyId, route)));
+    const locked = await lockedOf(query, concerned);
+    for (const id of concerned) if (!locked.has(id)) this.#tryAtMs.delete(id);
     const tried = new Set([...locked].filter((id) => (this.#tryAtMs.get(id) ?? 0) <= nowMs).slice(0, TRIES_MAX));
     for (const id of tried) this.#tryAtMs.set(id, nowMs + TRY_INTERVAL_MS);
     const stuckOf = (keyId: string): string | undefined => this.#rowsOf(keyId, routes.get(keyId))[0];
@@ -84,6 +88,7 @@ export class StuckRows {
 }
 
 async function lockedOf(query: Query, ids: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+  if (ids.size === 0) return ids;
   const values = [[...ids]];
   const rows = [...(await query(FREE_KEYS, values)), ...(await query(FREE_ACCOUNTS, values))];
   const free = new Set(rows.map((row) => text(row, 'id')));
