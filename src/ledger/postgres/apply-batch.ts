@@ -129,14 +129,14 @@ async function applyTogether(
     try {
       return await attempt(storage, needs, batch, waitMs);
     } catch (error) {
+      if (isLockTimeout(error) && waitMs === null) {
+        const routes = await routesOf(storage, batch);
+        if (!(await withShortWaits(storage, (query) => storage.stuck.look(query, routes)))) throw error;
+        return applyBeside(storage, batch);
+      }
       // Any of its keys may have joined an account while it waited for it, or have other accounts above it.
       storage.payers.forget(needs.keys.keys());
       if (isConflict(error) && tries < CONFLICT_TRIES + needs.keys.size) continue;
-      const isStuck = isLockTimeout(error) && waitMs === null;
-      const routes = isStuck ? await routesOf(storage, batch) : null;
-      if (routes !== null && (await withShortWaits(storage, (query) => storage.stuck.look(query, routes)))) {
-        return applyBeside(storage, batch);
-      }
       if (!isOperationFailure(error)) throw error;
       const [alone] = batch;
       if (batch.length > 1 || alone === undefined) break;
