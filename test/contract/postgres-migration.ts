@@ -209,7 +209,7 @@ export function migrations(): void {
     test('a move into a database that has an interrupted one is repeated only where nothing has changed since', async () => {
       const url = server.url(await server.createDatabase());
       const file = join(mkdtempSync(join(tmpdir(), 'move-')), 'gateway.db');
-      const beside = { tables: new Set<string>(), prepare: nothing, move: nothing };
+      const beside = { tables: new Set<string>(), changes: 0, prepare: nothing, move: nothing };
       const move = async (change: (ledger: OwnedLedger) => Promise<unknown>): Promise<unknown> => {
         const ledger = createLedger(openSyncStore({ file }));
         await change(ledger);
@@ -234,6 +234,22 @@ export function migrations(): void {
         move((ledger) => ledger.changeKey(key.id, { status: 'revoked' })),
         changed,
       );
+    });
+
+    test('a move is not repeated where operators have changed something of their own since', async () => {
+      const url = server.url(await server.createDatabase());
+      const file = join(mkdtempSync(join(tmpdir(), 'move-')), 'gateway.db');
+      const ledger = createLedger(openSyncStore({ file }));
+      await ledger.createKey(newKey());
+      const before = await ledger.audit();
+      await ledger.close();
+      const move = (changes: number) =>
+        moveToPostgres(file, url, { fingerprint: 'f', stored: 's' }, before, {
+          ...{ tables: new Set<string>(), prepare: nothing, move: nothing },
+          changes,
+        });
+      for (let tries = 0; tries < 2; tries++) await move(7);
+      await assert.rejects(move(8), /has a ledger already/);
     });
 
     test('opening again applies no migration twice; one that only newer releases can use is refused', async () => {

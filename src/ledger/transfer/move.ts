@@ -33,6 +33,12 @@ export interface Beside {
   move(postgres: PostgresSide): Promise<void>;
 }
 
+/** They come from the embedded store. */
+export interface BesideInFile extends Beside {
+  /** A number that no change of them leaves as it was. */
+  readonly changes: number;
+}
+
 const SUMS = "SELECT coalesce(sum(amount), 0) AS n FROM entries WHERE kind = 'charge'";
 /** Status, limits and caps have no entries. */
 const CHANGES =
@@ -45,13 +51,14 @@ export async function moveToPostgres(
   url: string,
   secret: SecretSettings,
   before: AuditReport,
-  beside: Beside,
+  beside: BesideInFile,
 ): Promise<MovedLedger> {
   using source = new SqliteSide(file);
   if (source.count('SELECT count(*) AS n FROM holds') > 0) throw new StoreError(`${file} has live holds.`);
   return await inPostgres(url, beside.prepare, async (target) => {
     const sum = source.count(SUMS);
-    const ledger = [secret.fingerprint, before.keys, before.entries, sum, source.count(CHANGES)].join(' ');
+    const changes = [source.count(CHANGES), beside.changes];
+    const ledger = [secret.fingerprint, before.keys, before.entries, sum, ...changes].join(' ');
     const there = await target.count(
       'SELECT (SELECT count(*) FROM gateway.accounts) + (SELECT count(*) FROM gateway.entries) AS n',
     );

@@ -27,7 +27,7 @@ export async function migrateToPostgres(settings: Settings): Promise<MigrateRepo
   const url = requireUrl(settings);
   const { dataDir } = settings;
   const file = storeFile(dataDir);
-  const moved = `${file}.moved-to-postgres`;
+  const moved = movedName(file);
   if (!existsSync(file)) {
     const hint = existsSync(moved) ? `: it was moved before, and is now ${moved}` : ': set GATEWAY_DATA';
     throw new AdminError('refused', `${file} does not exist${hint}`);
@@ -38,7 +38,7 @@ export async function migrateToPostgres(settings: Settings): Promise<MigrateRepo
   const stored = settings.installationSecret === null ? secret : null;
   const operators = operatorsFile(dataDir);
   const move = async () => {
-    using beside = operatorsToPostgres(operators);
+    using beside = operatorsToPostgres(operators, movedName(operators));
     return await moveToPostgres(file, url, { fingerprint: secretFingerprint(secret), stored }, before, beside);
   };
   const result = await move();
@@ -46,11 +46,15 @@ export async function migrateToPostgres(settings: Settings): Promise<MigrateRepo
   for (const source of [operators, file]) {
     if (!existsSync(source)) continue;
     mergeLog(source);
-    await rename(source, `${source}.moved-to-postgres`);
+    await rename(source, movedName(source));
     for (const suffix of ['-wal', '-shm', '-rates', '-charges']) await rm(`${source}${suffix}`, { force: true });
   }
   await syncFolder(dataDir);
   return { ...result, source: moved };
+}
+
+function movedName(file: string): string {
+  return `${file}.moved-to-postgres`;
 }
 
 /** Reads `DATABASE_URL`, which stays as it is, and writes the data folder. */

@@ -1,6 +1,6 @@
 /** Operators, their tokens and the audit trail move with the ledger, between `operators.db` and PostgreSQL. */
 import { existsSync } from 'node:fs';
-import type { Beside } from '../../ledger/transfer/move.ts';
+import type { Beside, BesideInFile } from '../../ledger/transfer/move.ts';
 import type { PostgresSide } from '../../ledger/transfer/postgres-side.ts';
 import { SqliteSide } from '../../ledger/transfer/sqlite-side.ts';
 import { tablesBeside } from '../../ledger/transfer/tables.ts';
@@ -11,17 +11,20 @@ import { migrateFile } from '../../storage/sqlite.ts';
 
 /** The table with the built-in owner, whom both engines have from the beginning. */
 const OPERATORS = 'operators';
+/** Whatever operators change is in it, and nothing leaves it. */
+const TRAIL = 'audit_trail';
 
-/** Where there is no file, nobody has administered the gateway, and nothing moves. */
-export function operatorsToPostgres(file: string): Beside & Disposable {
+/** Where there is no file, nobody has administered the gateway, and nothing moves. `moved`: its name after a move. */
+export function operatorsToPostgres(file: string, moved: string): BesideInFile & Disposable {
   const source = new SqliteSide(existsSync(file) ? file : ':memory:');
   migrateFile(source.database, SQLITE_MIGRATIONS);
   const schema = source.schema();
   return {
     tables: new Set([...schema.keys(), OPERATOR_SCHEMA_TABLE]),
+    changes: existsSync(moved) && !existsSync(file) ? changesOf(moved) : source.count(countOf(TRAIL)),
     prepare: createOperatorTables,
     move: async (target) => {
-      for (const table of ['operator_credentials', 'audit_trail']) {
+      for (const table of ['operator_credentials', TRAIL]) {
         if ((await countIn(target, table)) === 0) continue;
         throw new StoreError('This database has operators already: a ledger moves into an empty one only.');
       }
@@ -33,6 +36,12 @@ export function operatorsToPostgres(file: string): Beside & Disposable {
     },
     [Symbol.dispose]: () => source[Symbol.dispose](),
   };
+}
+
+/** A move was interrupted when it had given this file its new name. */
+function changesOf(moved: string): number {
+  using source = new SqliteSide(moved);
+  return source.count(countOf(TRAIL));
 }
 
 interface OperatorsFromPostgres extends Beside, Disposable {

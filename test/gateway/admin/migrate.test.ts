@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import type { KeyView } from '../../../src/admin/keys/schema.ts';
 import { startPostgres } from '../../support/postgres.ts';
@@ -133,6 +134,15 @@ describe('gateway migrate', () => {
 
     // Interrupted before the source got its new name.
     renameSync(join(first, 'gateway.db.moved-to-postgres'), join(first, 'gateway.db'));
+    // An operator's token may have been revoked in the folder since.
+    const changed = join(folder, 'changed');
+    cpSync(first, changed, { recursive: true });
+    renameSync(join(changed, 'operators.db.moved-to-postgres'), join(changed, 'operators.db'));
+    const trail = new DatabaseSync(join(changed, 'operators.db'));
+    trail.exec("INSERT INTO audit_trail (at_ms, action, outcome) VALUES (1, 'operators.tokens.revoke', 'done')");
+    trail.close();
+    const refused = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: changed });
+    assert.deepEqual([refused.code, /has a ledger already/.test(refused.output)], [1, true], refused.output);
     const resumed = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
     assert.equal(resumed.code, 0, resumed.output);
     const again = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: first });
