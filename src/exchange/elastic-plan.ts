@@ -58,11 +58,12 @@ function speedOf(model: Model, targets: readonly Target[], speeds: Pick<OutputSp
 }
 
 /**
- * Rejected words of a prediction are billed and not sent; sound is billed by its length, not by its bytes; and a summary of
- * the conversation is billed beside the answer.
+ * Rejected words of a prediction are billed and not sent; sound is billed by its length and images by their number, not by their bytes;
+ * and a summary of the conversation is billed beside the answer.
  */
 function isBilledUnseen(body: JsonObject): boolean {
   const { prediction, modalities } = body;
-  if ((prediction ?? null) !== null || (Array.isArray(modalities) && modalities.includes('audio'))) return true;
+  if ((prediction ?? null) !== null) return true;
+  if (Array.isArray(modalities) && (modalities.includes('audio') || modalities.includes('image'))) return true;
   return asksForCompaction(body);
 }

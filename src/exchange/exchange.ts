@@ -14,6 +14,7 @@ import type {
   StoredReply,
   UsageRecord,
 } from '../ledger/port.ts';
+import { sumOf } from '../wire/encoded-output.ts';
 import type { RequestInfo } from '../wire/format.ts';
 import { FORMATS } from '../wire/formats.ts';
 import { change } from '../wire/json/edit.ts';
@@ -66,7 +67,7 @@ export class Exchange implements InFlightExchange {
   #stopped: StopReason | null = null;
   #wake: () => void = () => {};
   #provider = '';
-  #markedBytes = -1;
+  #markedOutput = -1;
   #firstByteMs: number | null = null;
   readonly #output: UnreportedOutput;
   /** The stream was ended from this side, as at its length limit. */
@@ -205,8 +206,10 @@ export class Exchange implements InFlightExchange {
   progress(): Mark | null {
     this.elastic?.tick();
     const meter = this.#attempt?.progress() ?? null;
-    if (!meter || (meter.outputBytes === this.#markedBytes && !this.plan.hides)) return null;
-    this.#markedBytes = meter.outputBytes;
+    if (!meter) return null;
+    const seen = meter.outputBytes + sumOf(meter.encoded);
+    if (seen === this.#markedOutput && !this.plan.hides) return null;
+    this.#markedOutput = seen;
     const charge = this.#charge(meter, false);
     return {
       holdId: this.#admission.holdId,

@@ -39,7 +39,7 @@ export function chargeFor(
 ): Charge {
   const usage = usageOf(plan, meter, outputTokens);
   const { pricing, providerPricing } = plan.model;
-  const reported = reportedTerms(plan, meter);
+  const reported = reportedTerms(plan, meter, usage);
   const asked = {
     fields: plan.request.costFields.multipliers,
     hostedTools: plan.request.info.hostedTools.map(({ type }) => type),
@@ -87,10 +87,13 @@ function isCacheUnknown({ model }: Plan, meter: Meter | null, { source, tokens }
 }
 
 /** A field that the provider does not report has the value that was asked for. Null where only tokens count. */
-function reportedTerms({ request }: Plan, meter: Meter | null): ReportedTerms | null {
+function reportedTerms({ request }: Plan, meter: Meter | null, { source }: Usage): ReportedTerms | null {
   const reported = meter?.terms ?? null;
-  if (reported === null && request.costFields === NO_COST_FIELDS) return null;
-  return { calls: {}, ...reported, fields: { ...request.costFields.multipliers, ...reported?.fields } };
+  const encoded = source === 'counted' ? meter?.encoded : undefined;
+  if (reported === null && encoded === undefined && request.costFields === NO_COST_FIELDS) return null;
+  const terms = { calls: {}, ...reported, fields: { ...request.costFields.multipliers, ...reported?.fields } };
+  if (encoded === undefined) return terms;
+  return { ...terms, parts: { inputAudio: 0, inputImage: 0, outputAudio: encoded.audio, outputImage: encoded.image } };
 }
 
 interface Findings {

@@ -2,6 +2,7 @@
 import type { RequestRecord } from '../core/request-record.ts';
 import { OutputCount } from '../counting/output-count.ts';
 import { mayBeHidden } from '../routing/output-speeds.ts';
+import { sumOf } from '../wire/encoded-output.ts';
 import type { Meter, Seen } from '../wire/lane.ts';
 import { ELASTIC_SLICE_TOKENS } from './elastic-hold.ts';
 import type { Gateway } from './gateway.ts';
@@ -31,8 +32,8 @@ export class UnreportedOutput {
     if (!reportedFinal && sample) await this.visible.count(sample);
   }
 
-  tokens({ outputBytes }: Meter): number {
-    const visible = this.visible.likely(outputBytes);
+  tokens({ outputBytes, encoded }: Meter): number {
+    const visible = this.visible.likely(outputBytes) + sumOf(encoded);
     return visible + Math.max(0, Math.min(this.hidden, this.#plan.outputLimit - visible));
   }
 

@@ -6,6 +6,7 @@ import type { Condition } from '../core/conditions.ts';
 import type { ReportedTerms } from '../core/price-terms.ts';
 import type { TokenCounts } from '../core/usage.ts';
 import type { JsonObject } from '../lib/json.ts';
+import type { EncodedTokens } from './encoded-output.ts';
 import type { OutputSample } from './output-sample.ts';
 
 /** Members that the upstream request must have, whatever the client sent. */
@@ -63,6 +64,8 @@ export interface Meter {
   readonly disbelieved?: string | undefined;
   /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
   readonly outputBytes: number;
+  /** Beside them: what has come of sound and images; absent where there is none. */
+  readonly encoded?: EncodedTokens;
   /** Other reports of the answer that its price depends on; absent where there are none. */
   readonly terms?: ReportedTerms;
 }

@@ -4,6 +4,8 @@ const ANSWERS = 'test/gateway/answers.test.ts';
 const BROKEN = 'test/gateway/upstream/broken-answers.test.ts';
 const BYTES = 'test/gateway/upstream/bytes.test.ts';
 
+const ENCODED: readonly [string] = ['test/unit/wire/encoded-output.test.ts'];
+
 export const WIRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'compactions: sealed for every key',
@@ -327,5 +329,26 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     name: 'context: a provider’s own words reach a Format B client',
     edits: [['exchange/context-exceeded.ts', "if (endpoint.envelope !== 'B') return said;", 'return said;']],
     tests: [['test/gateway/upstream/context-errors.test.ts', '[R36]']],
+  },
+  {
+    name: 'metering: sound of a stream that is left is free',
+    edits: [['wire/chat/observe.ts', 'this.output.countSound(scanner);', 'scanner.skip();']],
+    tests: [ENCODED],
+  },
+  {
+    name: 'metering: a frame of sound like the one before is free',
+    edits: [
+      [
+        'wire/passthrough/observer.ts',
+        'countSound({ valueStart, stringEnd, end }: MemberScanner): void {\n    this.#irregular = true;',
+        'countSound({ valueStart, stringEnd, end }: MemberScanner): void {',
+      ],
+    ],
+    tests: [ENCODED],
+  },
+  {
+    name: 'metering: images of a stream that is left cost what text costs',
+    edits: [['exchange/meter.ts', 'outputImage: encoded.image', 'outputImage: 0']],
+    tests: [['test/gateway/billing/priced-fields.test.ts', 'when it leaves']],
   },
 ];

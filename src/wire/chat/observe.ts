@@ -52,9 +52,11 @@ export class ChatObserver extends StreamObserver {
   #usageStart = 0;
   /** The frame has text in places where servers repeat that of deltas. */
   #repeats = false;
-  /** The scan is within a delta, and within reasoning of it. */
+  /** The scan is within a delta, and within reasoning, sound or images of it. */
   #inDelta = false;
   #inReasoning = false;
+  #inSound = false;
+  #inImages = false;
   /** Bytes of reasoning in the current member of the delta, and the most in one of them: servers repeat it in several. */
   #reasoningBytes = 0;
   #reasoningMost = 0;
@@ -178,6 +180,11 @@ export class ChatObserver extends StreamObserver {
     if (this.#inReasoning) {
       if (isString) this.#countReasoning(scanner);
       else if (isNotText(scanner.key())) scanner.skip();
+    } else if (this.#inSound && isString && scanner.keyIs('data')) {
+      this.output.countSound(scanner);
+    } else if (this.#inImages && scanner.keyIs('image_url')) {
+      this.output.countImage(scanner);
+      scanner.skip();
     } else if (isString) {
       const known = scanner.keyIs('content') || scanner.keyIs('arguments');
       if (known || !isNotText(scanner.key())) this.output.count(scanner);
@@ -189,6 +196,8 @@ export class ChatObserver extends StreamObserver {
   }
 
   #enterMember(scanner: MemberScanner): void {
+    this.#inSound = scanner.keyIs('audio');
+    this.#inImages = scanner.keyIs('images');
     this.#inReasoning = !scanner.keyIs('content') && !scanner.keyIs('tool_calls') && isChatReasoning(scanner.key());
     this.#reasoningBytes = 0;
   }

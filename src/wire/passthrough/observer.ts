@@ -1,4 +1,6 @@
 /** The parts that an observer of a passed-through stream is made of. */
+
+import { EncodedOutput } from '../encoded-output.ts';
 import { closingQuote, type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import { OutputSample } from '../output-sample.ts';
 import type { FrameView } from '../sse.ts';
@@ -72,6 +74,9 @@ const TAIL_BYTES_FREE = 512;
 export class OutputCounter {
   bytes = 0;
   readonly sample = new OutputSample();
+  readonly encoded = new EncodedOutput();
+  /** The last string is sound that is cut off: the frame's further pieces go on with it. */
+  #soundCutOff = false;
   /** The last counted string is cut off by the end of what is there: the frame's further pieces are all of it. */
   #cutOff = false;
   /** Bytes behind a string that was not counted, of a frame that flows in pieces; -1 before its end. */
@@ -109,6 +114,20 @@ export class OutputCounter {
     this.count(scanner);
   }
 
+  /** The visited string is sound. */
+  countSound({ valueStart, stringEnd, end }: MemberScanner): void {
+    this.#irregular = true;
+    this.#soundCutOff = stringEnd === -1;
+    this.encoded.addSound((stringEnd === -1 ? end : stringEnd - 1) - valueStart - 1);
+  }
+
+  /** The visited member is an image, or the beginning of one. */
+  countImage({ text, valueStart, end }: MemberScanner): void {
+    this.#irregular = true;
+    const valueStop = valueEnd(text, valueStart, end);
+    this.encoded.addImage((valueStop === -1 ? end : valueStop) - valueStart);
+  }
+
   add(text: string): void {
     this.#irregular = true;
     this.bytes += Buffer.byteLength(text);
@@ -142,6 +161,7 @@ export class OutputCounter {
 
   startFrame(): void {
     this.#cutOff = false;
+    this.#soundCutOff = false;
     this.#tailBytes = -1;
     this.#irregular = false;
     this.#offsetCount = 0;
@@ -173,6 +193,7 @@ export class OutputCounter {
     let from = start;
     if (this.#tailBytes === -1) {
       from = closingQuote(text, start, end);
+      if (this.#soundCutOff) this.encoded.addSound((from === -1 ? end : from) - start);
       if (from === -1) return;
       this.#tailBytes = 0;
     }

@@ -120,7 +120,10 @@ export abstract class StreamObserver {
   }
 
   meter(): Meter {
-    return this.reported.meter(this.output.bytes);
+    const { bytes, encoded } = this.output;
+    const meter = this.reported.meter(bytes);
+    const { tokens } = encoded;
+    return tokens === null ? meter : { ...meter, encoded: tokens };
   }
 
   /** The terminal part with these tokens as the usage that it shows. */

@@ -23,12 +23,18 @@ export function nestedMember(type: string): NestedMember | undefined {
   return NESTED.get(type);
 }
 
-/** Events whose deltas are sound, or what a hosted tool has returned. */
+/** Events whose deltas are sound. */
+const SOUND = new Set(['response.audio.delta', 'response.output_audio.delta']);
+/** Those, and events whose deltas are what a hosted tool has returned. */
 const NOT_GENERATED = new Set([
-  'response.audio.delta',
+  ...SOUND,
   'response.shell_call_output_content.delta',
   'response.shell_call_output_content.done',
 ]);
+
+export function isSound(type: string): boolean {
+  return SOUND.has(type);
+}
 
 /** Whether an event of this type has no text that the model has written. */
 export function isNotGenerated(type: string): boolean {

@@ -22,6 +22,7 @@ import {
   hasOwnText,
   isNotGenerated,
   isRepeating,
+  isSound,
   type NestedMember,
   nestedMember,
 } from './event-fields.ts';
@@ -299,6 +300,7 @@ export class ResponsesObserver extends StreamObserver {
     } else if (scanner.keyIs('delta')) {
       this.#hasDelta ||= !scanner.stringIs('');
       if (!isNotGenerated(this.#type)) this.output.count(scanner);
+      else if (isSound(this.#type) && scanner.isString) this.output.countSound(scanner);
       this.#deltaStart = scanner.valueStart + 1;
       this.#deltaEnd = scanner.stringEnd === -1 ? -1 : scanner.stringEnd - 1;
     } else if (scanner.keyIs('message')) {

@@ -134,6 +134,7 @@ const ROWS: readonly Row[] = [
   ['chat', 'visible', { n: 1 }, 'elastic'],
   ['chat', 'visible', { prediction: { type: 'content', content: 'as before' } }, 'full'],
   ['chat', 'visible', { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }, 'full'],
+  ['chat', 'visible', { modalities: ['text', 'image'] }, 'full'],
   ['chat', 'visible', { modalities: ['text'], prediction: null }, 'elastic'],
   ['messages', 'visible', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'full'],
   ['messages', 'visible', { tools: [{ name: 'own', input_schema: { type: 'object' } }] }, 'elastic'],

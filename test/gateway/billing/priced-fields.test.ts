@@ -29,7 +29,7 @@ const { gateway, upstream } = await withScene({
   models: FORMAT_NAMES.map((format) => ({
     id: `to-${format}`,
     provider: `to-${format}`,
-    pricing: { input: 1, output: 4, input_audio: 10, input_image: 2, output_audio: 40 },
+    pricing: { input: 1, output: 4, input_audio: 10, input_image: 2, output_audio: 40, output_image: 30 },
   })),
 });
 
@@ -370,5 +370,30 @@ describe('[R60] calls of hosted tools are charged by the call', () => {
     const pictured = await held([text, image]);
     assert.ok(pictured > 0.06 && pictured < 0.07, String(pictured));
     assert.ok((await held([text])) < 0.006);
+  });
+
+  test('[F48] [R49] sound and images that a client has had when it leaves are charged at their own prices', async () => {
+    const chunk = (delta: object): string =>
+      SPEECH.chat.text('').replace(/"delta":\{[^}]*\}/, `"delta":${JSON.stringify(delta)}`);
+    const data = 'A'.repeat(64_000);
+    const url = `data:image/png;base64,${data}`;
+    for (const [modality, delta, tokensNanos] of [
+      // A second is twenty tokens, and an image 1,290; with the mark-up, at 40 and 30 USD per million.
+      ['audio', { audio: { data } }, 20 * 60_000],
+      ['image', { images: [{ type: 'image_url', image_url: { url } }] }, 1_290 * 45_000],
+    ] as const) {
+      upstream.answer = null;
+      const key = await gateway.creditKey();
+      const asked = { model: 'to-chat', stream: true, max_tokens: 4_000, modalities: ['text', modality] };
+      const client = new ClientStream(key, 'chat', SPEECH.chat.request(asked)).read();
+      const call = await upstream.next();
+      call.streamHead();
+      for (const frame of [...SPEECH.chat.opening, chunk(delta)]) call.chunk(frame);
+      await client.until(/AAAA"/);
+      client.close();
+      await call.closed;
+      const inputNanos = (await chargeOf(key)) - tokensNanos;
+      assert.ok(inputNanos > 0 && inputNanos < 200_000, `${modality}: ${inputNanos} beside it`);
+    }
   });
 });
