@@ -206,9 +206,8 @@ export class Exchange implements InFlightExchange {
   progress(): Mark | null {
     this.elastic?.tick();
     const meter = this.#attempt?.progress() ?? null;
-    if (!meter) return null;
-    const seen = meter.outputBytes + sumOf(meter.encoded);
-    if (seen === this.#markedOutput && !this.plan.hides) return null;
+    const seen = (meter?.outputBytes ?? 0) + sumOf(meter?.encoded);
+    if (!meter || (seen === this.#markedOutput && !this.plan.hides)) return null;
     this.#markedOutput = seen;
     const charge = this.#charge(meter, false);
     return {
