@@ -67,7 +67,7 @@ export const ADVICE: Readonly<Record<Condition, string>> = {
   insufficient_credit:
     'What is left does not cover the hold of this request: its input and its full output limit, or the first 2,048 tokens of it where the hold is elastic. Add credit, send less, or ask for less output. Without an output limit of your own the gateway has already tried a smaller one.',
   invalid_request:
-    "The body or a header is not valid for the route. `param` names the first field that is wrong. It is also the answer when the model does not support what was asked for (tools, images), when a hosted tool or service tier has no configured price, and when the provider itself refuses the body; then the message is the provider's.",
+    "The body or a header is not valid for the route. `param` names the first field that is wrong. It is also the answer when the model does not support what was asked for (tools, images), when a hosted tool or service tier has no configured price, when the provider itself refuses the body (then the message is the provider's), and when a body comes in thousands of chunks of a few bytes: send larger ones, or the body as a whole.",
   previous_response_not_found:
     'Only over WebSocket: the response that `previous_response_id` names, or one that it continues, is neither remembered by this connection nor kept for the key. Send the whole input without it. Over HTTP the same is `invalid_request`.',
   websocket_connection_limit_reached:
