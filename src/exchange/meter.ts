@@ -93,7 +93,8 @@ function reportedTerms({ request }: Plan, meter: Meter | null, { source }: Usage
   if (reported === null && encoded === undefined && request.costFields === NO_COST_FIELDS) return null;
   const terms = { calls: {}, ...reported, fields: { ...request.costFields.multipliers, ...reported?.fields } };
   if (encoded === undefined) return terms;
-  return { ...terms, parts: { inputAudio: 0, inputImage: 0, outputAudio: encoded.audio, outputImage: encoded.image } };
+  const { inputAudio = 0, inputImage = 0 } = reported?.parts ?? {};
+  return { ...terms, parts: { inputAudio, inputImage, outputAudio: encoded.audio, outputImage: encoded.image } };
 }
 
 interface Findings {

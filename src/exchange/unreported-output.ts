@@ -46,14 +46,14 @@ export class UnreportedOutput {
   }
 
   /** A complete stream shows how fast its target is. */
-  noteSpeed({ reported, reportedFinal, outputBytes, sample }: Seen): void {
+  noteSpeed({ reported, reportedFinal, outputBytes, encoded, sample }: Seen): void {
     const attempt = this.#record.attempts.at(-1);
     if (!reportedFinal || reported === null || attempt === undefined) return;
     const now = performance.now();
-    let visibleTokens = this.visible.likely(outputBytes);
+    let visibleTokens = this.visible.likely(outputBytes) + sumOf(encoded);
     // Scripts differ in how many bytes a token has: what looks hidden by the length may be all there.
     if (sample && mayBeHidden(reported.output, visibleTokens))
-      visibleTokens = this.visible.likelyBy(sample, outputBytes);
+      visibleTokens = this.visible.likelyBy(sample, outputBytes) + sumOf(encoded);
     this.#gateway.routing.speeds.note(attempt, {
       outputTokens: reported.output,
       visibleTokens,

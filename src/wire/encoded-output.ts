@@ -21,17 +21,22 @@ export function sumOf(tokens: EncodedTokens | undefined): number {
   return tokens === undefined ? 0 : tokens.audio + tokens.image;
 }
 
+/** So much of the middle of an image, which is compressed, tells it from others. */
+const SAMPLE_CHARACTERS = 256;
+
 export class EncodedOutput {
   #soundCharacters = 0;
-  /** By their length: what a server sends again is the same image. */
-  readonly #images = new Set<number>();
+  /** By what tells them apart: what a server sends again is the same image. */
+  readonly #images = new Set<string>();
 
   addSound(characters: number): void {
     this.#soundCharacters += characters;
   }
 
-  addImage(characters: number): void {
-    this.#images.add(characters);
+  /** From `start` to `end` of the text. */
+  addImage(text: string, start: number, end: number): void {
+    const middle = (start + end) >> 1;
+    this.#images.add(`${end - start} ${text.slice(Math.max(start, middle - SAMPLE_CHARACTERS), middle)}`);
   }
 
   /** Null where there is neither. */

@@ -13,29 +13,29 @@ export class ReportedUsage {
   readonly terms = new TermsReport();
   readonly #tokensMax: () => number;
   #members: ReportMembers = { reported: null, reportedFinal: false };
-  #outputBytes = 0;
+  #seen = 0;
 
   /** `tokensMax`: the most tokens that the request can take; hosted tools may add to it. */
   constructor(tokensMax: (() => number) | undefined) {
     this.#tokensMax = tokensMax ?? (() => Number.POSITIVE_INFINITY);
   }
 
-  /** `tokens`: null where the report holds figures that are none. `final`: of a report of the whole answer. */
-  take(tokens: TokenCounts | null, final: boolean, outputBytes: number): void {
-    this.#outputBytes = outputBytes;
+  /** `tokens`: null where the report holds figures that are none. `final`: of a report of the whole answer. `seen`: of its output so far. */
+  take(tokens: TokenCounts | null, final: boolean, seen: number): void {
+    this.#seen = seen;
     if (tokens === null) {
       this.#members = { reported: null, reportedFinal: false, disbelieved: 'figures that are not counts' };
       return;
     }
-    const why = final ? this.#impossible(tokens, outputBytes) : undefined;
+    const why = final ? this.#impossible(tokens, seen) : undefined;
     if (why === undefined) this.#members = { reported: tokens, reportedFinal: final };
     else this.#members = { reported: why.input ? tokens : null, reportedFinal: false, disbelieved: why.reason };
   }
 
   /** `input`: that part can still be. */
-  #impossible(tokens: TokenCounts, outputBytes: number): Impossible | undefined {
+  #impossible(tokens: TokenCounts, seen: number): Impossible | undefined {
     if (inputTokens(tokens) === 0) return { reason: 'no input tokens', input: false };
-    if (tokens.output === 0 && outputBytes > 0) return { reason: 'no output tokens beside content', input: true };
+    if (tokens.output === 0 && seen > 0) return { reason: 'no output tokens beside content', input: true };
     if (this.terms.anyCalls || totalTokens(tokens) <= this.#tokensMax()) return undefined;
     return { reason: `${totalTokens(tokens)} tokens, more than the request can take`, input: false };
   }
@@ -44,9 +44,9 @@ export class ReportedUsage {
     return this.#members.disbelieved !== undefined;
   }
 
-  /** A report that text came after was not of the whole answer. */
-  meter(outputBytes: number): Meter {
-    const reportedFinal = this.#members.reportedFinal && outputBytes <= this.#outputBytes;
+  /** A report that output came after was not of the whole answer. */
+  meter(outputBytes: number, seen = outputBytes): Meter {
+    const reportedFinal = this.#members.reportedFinal && seen <= this.#seen;
     return { ...this.#members, reportedFinal, outputBytes, ...this.terms.member() };
   }
 }

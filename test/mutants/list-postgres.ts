@@ -51,18 +51,12 @@ export const POSTGRES_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'PostgreSQL: a row that stays locked takes with it whoever is in the same batch',
-    edits: [
-      [
-        APPLY,
-        'if (isLockTimeout(error) && waitMs === null) {',
-        "if (batch.some(({ op }) => op === 'summary') && waitMs === null) {",
-      ],
-    ],
+    edits: [[APPLY, 'if (looks === 0 || !(', 'if (looks >= 0 || !(']],
     tests: [[CONTRACT, KEPT_LOCKED]],
   },
   {
     name: 'PostgreSQL: a row that stays locked is looked for among those who pay alone',
-    edits: [[STUCK, 'for (const ids of [payers, all]) {', 'for (const ids of [payers]) {']],
+    edits: [[STUCK, '[keyId, ...accountIds]).flat()', '[accountIds.at(-1) ?? keyId]).flat()']],
     tests: [[CONTRACT, KEPT_LOCKED]],
   },
   {

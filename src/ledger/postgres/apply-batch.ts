@@ -38,6 +38,8 @@ const OPERATIONS_MAX = 1_000;
 const REPLAY_WEIGHT = 1_400_000;
 const BASE_WEIGHT = 500;
 const CONFLICT_TRIES = 5;
+/** A batch that waits too long goes again without what is locked; whoever is still in its way then is not looked for again and again. */
+const LOOKS_MAX = 2;
 
 /** One result each. */
 export async function applyBatch(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
@@ -76,28 +78,33 @@ function weightOf(operation: KeyedOperation): number {
 }
 
 /** What is about rows that somebody keeps locked fails, unless they are free by now; everything else goes without it. */
-async function applyBeside(storage: HotStorage, batch: readonly KeyedOperation[]): Promise<readonly Result[]> {
+async function applyBeside(
+  storage: HotStorage,
+  batch: readonly KeyedOperation[],
+  looks = LOOKS_MAX,
+): Promise<readonly Result[]> {
   const { stuck } = storage;
   const routes = await routesOf(storage, batch);
-  const parted = await withShortWaits(storage, (query) => stuck.part(query, routes, batch));
+  const rows = stuck.among(routes);
+  if (rows.size === 0) return applyTogether(storage, batch, { looks });
+  const parted = await withShortWaits(storage, (query) => stuck.part(query, rows, routes, batch));
   const results = new Map<KeyedOperation, Result>();
-  const apply = async (operations: readonly KeyedOperation[], keys: Iterable<KeyedOperation>, waitMs?: number) => {
-    const outcomes = await applyTogether(storage, operations, waitMs);
+  const keep = (keys: Iterable<KeyedOperation>, outcomes: readonly Result[]): void => {
     for (const [index, key] of [...keys].entries()) results.set(key, outcomes[index] ?? null);
   };
-  await apply([...parted.free.values()], parted.free.keys());
+  keep(parted.free.keys(), await applyTogether(storage, [...parted.free.values()], { looks }));
   for (const [id, operations] of parted.stuck) {
-    const locked = failed(new Refusal(`${id} is locked by another transaction of the database`));
-    for (const operation of operations) results.set(operation, locked);
-    if (!parted.tried.has(id)) continue;
-    try {
-      await apply(operations, operations, STUCK_WAIT_MS);
-      stuck.forget(id);
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-    }
+    const tried = parted.tried.has(id);
+    keep(
+      operations,
+      tried ? await applyTogether(storage, operations, { stuckId: id }) : operations.map(() => lockedBy(id)),
+    );
   }
   return batch.map((operation) => results.get(operation) ?? null);
+}
+
+function lockedBy(id: string): Result {
+  return { kind: 'operation_failed', message: `${id} is locked by another transaction of the database` };
 }
 
 /** The whole table may be locked, which does not tell who has a row. */
@@ -118,21 +125,30 @@ function routesOf(storage: HotStorage, batch: readonly KeyedOperation[]): Promis
   return storage.payers.routesOf(queryOf(storage), needsOf(batch).keys.keys());
 }
 
-/** A batch that fails is undone and done again operation by operation, so that a bad one fails alone. `waitMs`: for a lock. */
+interface Waits {
+  /** Of what somebody keeps locked: it is waited for shortly. */
+  readonly stuckId?: string;
+  /** How often it may be looked who is in the way. */
+  readonly looks?: number;
+}
+
+/** A batch that fails is undone and done again operation by operation, so that a bad one fails alone. */
 async function applyTogether(
   storage: HotStorage,
   batch: readonly KeyedOperation[],
-  waitMs: number | null = null,
+  waits: Waits = {},
 ): Promise<readonly Result[]> {
+  const { stuckId, looks = LOOKS_MAX } = waits;
   const needs = needsOf(batch);
   for (let tries = 1; ; tries++) {
     try {
-      return await attempt(storage, needs, batch, waitMs);
+      return await attempt(storage, needs, batch, stuckId === undefined ? null : STUCK_WAIT_MS);
     } catch (error) {
-      if (isLockTimeout(error) && waitMs === null) {
+      if (isLockTimeout(error)) {
+        if (stuckId !== undefined) return batch.map(() => lockedBy(stuckId));
         const routes = await routesOf(storage, batch);
-        if (!(await withShortWaits(storage, (query) => storage.stuck.look(query, routes)))) throw error;
-        return applyBeside(storage, batch);
+        if (looks === 0 || !(await withShortWaits(storage, (query) => storage.stuck.look(query, routes)))) throw error;
+        return applyBeside(storage, batch, looks - 1);
       }
       // Any of its keys may have joined an account while it waited for it, or have other accounts above it.
       storage.payers.forget(needs.keys.keys());
@@ -144,7 +160,7 @@ async function applyTogether(
     }
   }
   const results: Result[] = [];
-  for (const operation of batch) results.push(...(await applyTogether(storage, [operation], waitMs)));
+  for (const operation of batch) results.push(...(await applyTogether(storage, [operation], waits)));
   return results;
 }
 

@@ -15,9 +15,9 @@ const FREE_KEYS = 'SELECT key_id AS id FROM gateway.accounts WHERE key_id = ANY 
 const FREE_ACCOUNTS = 'SELECT id FROM gateway.tree_accounts WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED';
 /** At a moment a row may be locked by the batch of another gateway: it is waited for, for as long as a few of those take. */
 export const STUCK_WAIT_MS = 100;
-/** So often, and for so many of them in one batch. */
-const TRY_INTERVAL_MS = 1_000;
+/** So many of them, once in so long: in between, what is about them fails at once. */
 const TRIES_MAX = 2;
+const TRY_INTERVAL_MS = 1_000;
 /** Nobody has asked for it since: the next one waits for it again. */
 const FORGET_MS = 600_000;
 
@@ -31,36 +31,41 @@ export interface Parted {
 }
 
 export class StuckRows {
-  /** By their ids: when they are tried next. */
-  readonly #tryAtMs = new Map<string, number>();
+  /** By their ids: when they were asked for last. Those that were tried last come last. */
+  readonly #askedMs = new Map<string, number>();
+  #triedMs = Number.NEGATIVE_INFINITY;
 
   get any(): boolean {
-    return this.#tryAtMs.size > 0;
+    return this.#askedMs.size > 0;
   }
 
-  /** After a wait that was too long: what of these keys, and of the accounts above them, is locked. False where it was none of them. */
+  /** After a wait that was too long: what of these keys, and of the accounts above them, is locked. False where that is nothing new. */
   async look(query: Query, routes: Routes): Promise<boolean> {
-    const nowMs = performance.now();
-    const payers = new Set(Array.from(routes, ([keyId, { rootId }]) => rootId ?? keyId));
-    const all = new Set(Array.from(routes, ([keyId, { accountIds }]) => [keyId, ...accountIds]).flat());
-    // Whoever has locked a payer has locked what is below it.
-    for (const ids of [payers, all]) {
-      const known = this.#tryAtMs.size;
-      for (const id of await lockedOf(query, ids)) if (!this.#tryAtMs.has(id)) this.#tryAtMs.set(id, nowMs);
-      if (this.#tryAtMs.size > known) return true;
-    }
-    return false;
+    const known = this.#askedMs.size;
+    const ids = new Set(Array.from(routes, ([keyId, { accountIds }]) => [keyId, ...accountIds]).flat());
+    for (const id of await lockedOf(query, ids)) if (!this.#askedMs.has(id)) this.#askedMs.set(id, performance.now());
+    return this.#askedMs.size > known;
   }
 
-  /** Those that are free again are forgotten. */
-  async part(query: Query, routes: Routes, batch: readonly KeyedOperation[]): Promise<Parted> {
+  /** Those that these keys are about. */
+  among(routes: Routes): ReadonlySet<string> {
     const nowMs = performance.now();
-    for (const [id, atMs] of this.#tryAtMs) if (atMs < nowMs - FORGET_MS) this.#tryAtMs.delete(id);
-    const concerned = new Set([...routes].flatMap(([keyId, route]) => this.#rowsOf(keyId, route)));
-    const locked = await lockedOf(query, concerned);
-    for (const id of concerned) if (!locked.has(id)) this.#tryAtMs.delete(id);
-    const tried = new Set([...locked].filter((id) => (this.#tryAtMs.get(id) ?? 0) <= nowMs).slice(0, TRIES_MAX));
-    for (const id of tried) this.#tryAtMs.set(id, nowMs + TRY_INTERVAL_MS);
+    for (const [id, askedMs] of this.#askedMs) if (askedMs < nowMs - FORGET_MS) this.#askedMs.delete(id);
+    const rows = new Set([...routes].flatMap(([keyId, route]) => this.#rowsOf(keyId, route)));
+    for (const id of rows) this.#askedMs.set(id, nowMs);
+    return rows;
+  }
+
+  /** `rows`: what the batch has of them. Those that are free again are forgotten. */
+  async part(
+    query: Query,
+    rows: ReadonlySet<string>,
+    routes: Routes,
+    batch: readonly KeyedOperation[],
+  ): Promise<Parted> {
+    const locked = await lockedOf(query, rows);
+    for (const id of rows) if (!locked.has(id)) this.#askedMs.delete(id);
+    const tried = this.#triable(locked);
     const stuckOf = (keyId: string): string | undefined => this.#rowsOf(keyId, routes.get(keyId))[0];
     const free = new Map<KeyedOperation, KeyedOperation>();
     const stuck = new Map<string, KeyedOperation[]>();
@@ -77,13 +82,20 @@ export class StuckRows {
     return { free, stuck, tried };
   }
 
-  /** It was waited for, and is there. */
-  forget(id: string): void {
-    this.#tryAtMs.delete(id);
+  #triable(locked: ReadonlySet<string>): ReadonlySet<string> {
+    const nowMs = performance.now();
+    if (nowMs < this.#triedMs + TRY_INTERVAL_MS) return new Set();
+    const tried = new Set([...this.#askedMs.keys()].filter((id) => locked.has(id)).slice(0, TRIES_MAX));
+    for (const id of tried) {
+      this.#triedMs = nowMs;
+      this.#askedMs.delete(id);
+      this.#askedMs.set(id, nowMs);
+    }
+    return tried;
   }
 
   #rowsOf(keyId: string, route: Route | undefined): readonly string[] {
-    return [keyId, ...(route?.accountIds ?? [])].filter((id) => this.#tryAtMs.has(id));
+    return [keyId, ...(route?.accountIds ?? [])].filter((id) => this.#askedMs.has(id));
   }
 }
 

@@ -37,6 +37,7 @@ export async function migrateToPostgres(settings: Settings): Promise<MigrateRepo
   using _lock = lockOf(dataDir);
   const stored = settings.installationSecret === null ? secret : null;
   const operators = operatorsFile(dataDir);
+  requireOneFile(operators, existsSync(moved));
   const move = async () => {
     using beside = operatorsToPostgres(operators, movedName(operators));
     return await moveToPostgres(file, url, { fingerprint: secretFingerprint(secret), stored }, before, beside);
@@ -51,6 +52,16 @@ export async function migrateToPostgres(settings: Settings): Promise<MigrateRepo
   }
   await syncFolder(dataDir);
   return { ...result, source: moved };
+}
+
+/** `complete`: what has the names of a move is of one that came to its end. */
+function requireOneFile(operators: string, complete: boolean): void {
+  const moved = movedName(operators);
+  if (complete || !existsSync(moved) || !existsSync(operators)) return;
+  throw new AdminError(
+    'refused',
+    `${moved} is of a move that was interrupted, and a gateway has been started since, which made ${operators} anew: put the one that you want to keep under that name, and the other away`,
+  );
 }
 
 function movedName(file: string): string {

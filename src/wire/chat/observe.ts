@@ -35,6 +35,8 @@ const CLOSE_BRACKET = 0x5d;
 /** The depth of the members of a choice, and of those of its delta. */
 const CHOICE_DEPTH = 3;
 const DELTA_DEPTH = 4;
+/** Where an image of a delta is, as it is or by its address. */
+const IMAGE_MEMBERS = new Set(['url', 'image_url', 'b64_json']);
 
 export class ChatObserver extends StreamObserver {
   readonly closing = CLOSING;
@@ -104,11 +106,12 @@ export class ChatObserver extends StreamObserver {
     return this.fail(brokenStream('The provider sent an event that is not JSON.'));
   }
 
-  /** What repeats deltas is compared with them, which takes all of the frame. */
+  /** What repeats deltas is compared with them, and images with those before, which takes all of the frame. */
   override mayFlow(beginning: FrameView): boolean {
     const { scanner } = this;
     scanner.begin(beginning.text, beginning.dataStart, beginning.dataEnd);
     while (scanner.next()) {
+      if (scanner.depth === DELTA_DEPTH && scanner.keyIs('images')) return false;
       if (scanner.depth !== CHOICE_DEPTH || !scanner.topIs('choices')) continue;
       if (scanner.keyIs('message') || scanner.keyIs('text')) return false;
     }
@@ -182,15 +185,14 @@ export class ChatObserver extends StreamObserver {
       else if (isNotText(scanner.key())) scanner.skip();
     } else if (this.#inSound && isString && scanner.keyIs('data')) {
       this.output.countSound(scanner);
-    } else if (this.#inImages && scanner.keyIs('image_url')) {
+    } else if (this.#inImages && isString && IMAGE_MEMBERS.has(scanner.key())) {
       this.output.countImage(scanner);
-      scanner.skip();
     } else if (isString) {
       const known = scanner.keyIs('content') || scanner.keyIs('arguments');
       if (known || !isNotText(scanner.key())) this.output.count(scanner);
     } else if (scanner.opensWith(OPEN_BRACE) && (scanner.keyIs('arguments') || scanner.keyIs('input'))) {
       this.#countObject(scanner);
-    } else if (isNotText(scanner.key())) {
+    } else if (isNotText(scanner.key()) && !(this.#inImages && scanner.keyIs('image_url'))) {
       scanner.skip();
     }
   }
@@ -235,7 +237,7 @@ export class ChatObserver extends StreamObserver {
     if (!isObject(chunk)) return;
     this.reported.terms.take(readChatTerms(chunk));
     const final = this.finished || this.#emptyChoices || !this.#hasChoices;
-    this.reported.take(readChatTokens(chunk.usage), final, this.output.bytes);
+    this.reported.take(readChatTokens(chunk.usage), final, this.output.seen);
   }
 
   showUsage(terminal: Buffer, tokens: TokenCounts): Buffer {

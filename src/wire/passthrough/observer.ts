@@ -1,6 +1,6 @@
 /** The parts that an observer of a passed-through stream is made of. */
 
-import { EncodedOutput } from '../encoded-output.ts';
+import { EncodedOutput, sumOf } from '../encoded-output.ts';
 import { closingQuote, type MemberScanner, unescapedBytes, valueEnd } from '../json/scan.ts';
 import { OutputSample } from '../output-sample.ts';
 import type { FrameView } from '../sse.ts';
@@ -114,6 +114,11 @@ export class OutputCounter {
     this.count(scanner);
   }
 
+  /** What was counted of text, sound and images: it grows with each. */
+  get seen(): number {
+    return this.bytes + sumOf(this.encoded.tokens ?? undefined);
+  }
+
   /** The visited string is sound. */
   countSound({ valueStart, stringEnd, end }: MemberScanner): void {
     this.#irregular = true;
@@ -121,11 +126,11 @@ export class OutputCounter {
     this.encoded.addSound((stringEnd === -1 ? end : stringEnd - 1) - valueStart - 1);
   }
 
-  /** The visited member is an image, or the beginning of one. */
-  countImage({ text, valueStart, end }: MemberScanner): void {
+  /** The visited string is an image, or where there is one. */
+  countImage({ text, valueStart, stringEnd, end }: MemberScanner): void {
     this.#irregular = true;
-    const valueStop = valueEnd(text, valueStart, end);
-    this.encoded.addImage((valueStop === -1 ? end : valueStop) - valueStart);
+    const stop = stringEnd === -1 ? end : stringEnd - 1;
+    if (stop > valueStart + 1) this.encoded.addImage(text, valueStart + 1, stop);
   }
 
   add(text: string): void {

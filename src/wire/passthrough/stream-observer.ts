@@ -120,8 +120,8 @@ export abstract class StreamObserver {
   }
 
   meter(): Meter {
-    const { bytes, encoded } = this.output;
-    const meter = this.reported.meter(bytes);
+    const { bytes, encoded, seen } = this.output;
+    const meter = this.reported.meter(bytes, seen);
     const { tokens } = encoded;
     return tokens === null ? meter : { ...meter, encoded: tokens };
   }

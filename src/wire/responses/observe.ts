@@ -128,7 +128,7 @@ export class ResponsesObserver extends StreamObserver {
     this.reported.terms.take(readResponsesTerms(response));
     this.reported.terms.calledInAll(objectsAt(response, 'output').map((item) => hostedCall('responses', item)));
     if (!isObject(response.usage)) return;
-    this.reported.take(readResponsesTokens(response.usage), true, this.output.bytes);
+    this.reported.take(readResponsesTokens(response.usage), true, this.output.seen);
   }
 
   #countCall(item: JsonObject): void {

@@ -134,6 +134,12 @@ describe('gateway migrate', () => {
 
     // Interrupted before the source got its new name.
     renameSync(join(first, 'gateway.db.moved-to-postgres'), join(first, 'gateway.db'));
+    // A gateway that was started since has made its operators anew: neither file is lost.
+    const started = join(folder, 'started');
+    cpSync(first, started, { recursive: true });
+    cpSync(join(started, 'operators.db.moved-to-postgres'), join(started, 'operators.db'));
+    const both = await gateway(['migrate', '--to', 'postgres'], { ...env, GATEWAY_DATA: started });
+    assert.deepEqual([both.code, /put the one that you want to keep under that name/.test(both.output)], [1, true]);
     // An operator's token may have been revoked in the folder since.
     const changed = join(folder, 'changed');
     cpSync(first, changed, { recursive: true });

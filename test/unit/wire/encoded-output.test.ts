@@ -60,6 +60,36 @@ describe('[F48] what is no text and nobody has reported', () => {
     assert.deepEqual(encoded, { audio: 0, image: 3 * 1_290 });
   });
 
+  test('large images count each, and once, however the network has cut their frames', () => {
+    const large = (seed: number) => {
+      const data = Array.from({ length: 40_000 }, (_, index) => ((index * seed) % 1_000_003).toString(36)).join('');
+      return { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(2_000)}${data}` } };
+    };
+    const frames = [[large(7_919)], [large(104_729)], [large(7_919)], [large(15_485_863), large(32_452_843)]];
+    for (const piece of [65_536, 10_007]) {
+      const stream = laneFor('chat', { stream: true }).stream();
+      stream.push(Buffer.from(OPENING));
+      for (const images of frames) {
+        const frame = Buffer.from(chunk({ images }));
+        for (let start = 0; start < frame.length; start += piece) stream.push(frame.subarray(start, start + piece));
+      }
+      const { outputBytes, encoded } = stream.meter();
+      assert.deepEqual([outputBytes, encoded], [0, { audio: 0, image: 4 * 1_290 }], `${piece}`);
+    }
+  });
+
+  test('where no image is, none counts', () => {
+    const images = [{ image_url: null }, { image_url: {} }, { image_url: { url: '' } }, { type: 'image_url' }];
+    assert.equal(meterOf([chunk({ images }), chunk({ images: [] }), chunk({ images: null })]).encoded, undefined);
+  });
+
+  test('a report that sound comes after is not of the whole answer', () => {
+    const usage = { prompt_tokens: 8, completion_tokens: 54, total_tokens: 62 };
+    const reported = [chunk({}, 'stop', { usage })];
+    assert.equal(meterOf([sound(SECOND), ...reported]).reportedFinal, true);
+    assert.equal(meterOf([...reported, sound(SECOND)]).reportedFinal, false);
+  });
+
   test('an address that a model cites is no image of it', () => {
     const cited = [{ type: 'url_citation', url_citation: { url: 'https://a.example/b.png' } }];
     assert.equal(meterOf([chunk({ content: 'Hi', annotations: cited })]).encoded, undefined);
