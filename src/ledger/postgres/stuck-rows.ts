@@ -34,6 +34,12 @@ export class StuckRows {
   /** By their ids: when they were asked for last. Those that were tried last come last. */
   readonly #askedMs = new Map<string, number>();
   #triedMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic. */
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
 
   get any(): boolean {
     return this.#askedMs.size > 0;
@@ -43,13 +49,13 @@ export class StuckRows {
   async look(query: Query, routes: Routes): Promise<boolean> {
     const known = this.#askedMs.size;
     const ids = new Set(Array.from(routes, ([keyId, { accountIds }]) => [keyId, ...accountIds]).flat());
-    for (const id of await lockedOf(query, ids)) if (!this.#askedMs.has(id)) this.#askedMs.set(id, performance.now());
+    for (const id of await lockedOf(query, ids)) if (!this.#askedMs.has(id)) this.#askedMs.set(id, this.#nowMs());
     return this.#askedMs.size > known;
   }
 
   /** Those that these keys are about. */
   among(routes: Routes): ReadonlySet<string> {
-    const nowMs = performance.now();
+    const nowMs = this.#nowMs();
     for (const [id, askedMs] of this.#askedMs) if (askedMs < nowMs - FORGET_MS) this.#askedMs.delete(id);
     const rows = new Set([...routes].flatMap(([keyId, route]) => this.#rowsOf(keyId, route)));
     for (const id of rows) this.#askedMs.set(id, nowMs);
@@ -83,7 +89,7 @@ export class StuckRows {
   }
 
   #triable(locked: ReadonlySet<string>): ReadonlySet<string> {
-    const nowMs = performance.now();
+    const nowMs = this.#nowMs();
     if (nowMs < this.#triedMs + TRY_INTERVAL_MS) return new Set();
     const tried = new Set([...this.#askedMs.keys()].filter((id) => locked.has(id)).slice(0, TRIES_MAX));
     for (const id of tried) {

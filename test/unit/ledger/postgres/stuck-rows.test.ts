@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { beforeEach, describe, mock, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import type { KeyedOperation } from '../../../../src/ledger/postgres/needs.ts';
 import type { Route } from '../../../../src/ledger/postgres/payers.ts';
 import { StuckRows } from '../../../../src/ledger/postgres/stuck-rows.ts';
@@ -24,22 +24,21 @@ describe('rows that somebody keeps locked', () => {
     return text.includes('accounts WHERE key_id') ? ids.filter((id) => !locked.has(id)).map((id) => ({ id })) : [];
   };
   beforeEach(() => {
-    mock.method(performance, 'now', () => nowMs);
     [nowMs, locked] = [1_000, new Set(['k1', 'k2', 'k3'])];
   });
 
   test('are looked for when a wait was too long; where there is none, it was something else', async () => {
-    const stuck = new StuckRows();
+    const stuck = new StuckRows(() => nowMs);
     assert.deepEqual([await stuck.look(query, ROUTES), stuck.any], [true, true]);
     assert.equal(await stuck.look(query, ROUTES), false);
-    assert.equal(await new StuckRows().look(query, new Map([['k4', LONE]])), false);
+    assert.equal(await new StuckRows(() => nowMs).look(query, new Map([['k4', LONE]])), false);
   });
 
   const part = (stuck: StuckRows, routes = ROUTES, batch = BATCH) =>
     stuck.part(query, stuck.among(routes), routes, batch);
 
   test('are tried two at a time, once a second, in turn', async () => {
-    const stuck = new StuckRows();
+    const stuck = new StuckRows(() => nowMs);
     await stuck.look(query, ROUTES);
     const tried = async () => [...(await part(stuck)).tried];
     assert.deepEqual(await tried(), ['k1', 'k2']);
@@ -50,7 +49,7 @@ describe('rows that somebody keeps locked', () => {
   });
 
   test('are left out of a batch until they are free', async () => {
-    const stuck = new StuckRows();
+    const stuck = new StuckRows(() => nowMs);
     await stuck.look(query, ROUTES);
     const left = async () => [...(await part(stuck)).stuck.keys()];
     assert.deepEqual(await left(), ['k1', 'k2', 'k3']);
@@ -61,7 +60,7 @@ describe('rows that somebody keeps locked', () => {
   });
 
   test('are found below a root that another gateway has just taken', async () => {
-    const stuck = new StuckRows();
+    const stuck = new StuckRows(() => nowMs);
     const below = new Map([['k1', { ...LONE, rootId: 'r', accountIds: ['r'] }]]);
     const routes = new Map([...below, ['k4', { ...LONE, rootId: 'r', accountIds: ['r'] }]]);
     const busy = async (text: string, values: readonly unknown[] = []) =>
@@ -76,7 +75,7 @@ describe('rows that somebody keeps locked', () => {
   });
 
   test('are forgotten when nobody has asked for them in ten minutes', async () => {
-    const stuck = new StuckRows();
+    const stuck = new StuckRows(() => nowMs);
     await stuck.look(query, ROUTES);
     const other = new Map([['k4', LONE]]);
     assert.deepEqual([stuck.among(other).size, stuck.any], [0, true]);
