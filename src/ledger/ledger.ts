@@ -48,7 +48,12 @@ export function createLedger(store: Store, options: LedgerOptions = {}): OwnedLe
 
 export function createLedgerOn(operations: OperationRunner, options: LeaseOptions = {}): OwnedLedger {
   const { leaseMs = LEASE_MS, shared = false } = options;
-  const orphaned = new OrphanedHolds((hold) => operations.run<'void'>({ op: 'void', ...hold }));
+  const orphaned = new OrphanedHolds(async ({ holdId, keyId, runId }) => {
+    // In this order: a run does not outlive its hold.
+    const end = runId === undefined ? null : ({ id: runId, status: 'lost', events: [] } as const);
+    if (end !== null) await operations.run<'endRun'>({ op: 'endRun', keyId, end });
+    return operations.run<'void'>({ op: 'void', keyId, holdId });
+  });
   let owner = randomUUID();
   let registration: Promise<void> | null = null;
   let leaseUntilMs: number | null = null;
@@ -84,7 +89,8 @@ export function createLedgerOn(operations: OperationRunner, options: LeaseOption
       if (second.kind === 'owner_lost') throw new StoreError('this process cannot keep its lease on the store');
       return second;
     } catch (error) {
-      if (request.hold !== null) orphaned.add({ holdId: request.hold.id, keyId: request.keyId });
+      const { keyId, hold } = request;
+      if (hold !== null) orphaned.add({ holdId: hold.id, keyId, runId: hold.run?.id });
       throw error;
     }
   }

@@ -6,6 +6,8 @@
 interface OrphanedHold {
   readonly holdId: string;
   readonly keyId: string;
+  /** Of the run whose hold it is. */
+  readonly runId?: string | undefined;
 }
 
 const HOLDS_MAX = 10_000;

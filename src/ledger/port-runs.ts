@@ -26,7 +26,7 @@ export interface RunEvents {
 
 export interface RunEnd {
   readonly id: string;
-  readonly status: Exclude<RunStatus, 'in_progress' | 'lost'>;
+  readonly status: Exclude<RunStatus, 'in_progress'>;
   /** Those that were not appended before, the terminal one among them. */
   readonly events: readonly RunEvents[];
 }

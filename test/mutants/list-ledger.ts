@@ -336,9 +336,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an admission whose acknowledgement was lost keeps its hold',
-    edits: [
-      ['ledger/ledger.ts', 'orphaned.add({ holdId: request.hold.id, keyId: request.keyId });', 'void request.hold;'],
-    ],
+    edits: [['ledger/ledger.ts', 'orphaned.add({ holdId: hold.id, keyId, runId: hold.run?.id });', 'void hold;']],
     tests: [['test/resilience/chaos/store-failures.test.ts', 'a hold whose acknowledgement was lost is given back']],
   },
   {
