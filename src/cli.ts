@@ -67,7 +67,7 @@ export async function main(line: readonly string[]): Promise<void> {
   try {
     await run(line);
   } catch (error) {
-    for (const text of errorLines(error)) process.stderr.write(`gateway: ${text}\n`);
+    for (const text of errorLines(error)) warn(text);
     process.exitCode = isUsage(error) ? EXIT_USAGE : EXIT_FAILED;
   }
 }
@@ -97,8 +97,12 @@ async function run(line: readonly string[]): Promise<void> {
 
 function print({ text, warning, exitCode = 0 }: Pick<Output, 'text'> & Partial<Output>): void {
   process.stdout.write(text);
-  if (warning) process.stderr.write(`gateway: ${warning}\n`);
+  if (warning) warn(warning);
   process.exitCode = exitCode;
+}
+
+function warn(text: string): void {
+  process.stderr.write(`gateway: ${text}\n`);
 }
 
 async function runCommand(shape: CommandShape, given: CommandArguments): Promise<void> {
@@ -202,7 +206,7 @@ async function connectAdmin(settings: Settings, createsData: boolean): Promise<A
 async function openLocal(settings: Settings): Promise<AdminConnection> {
   const { databaseUrl } = settings;
   const { ledger, installationSecret: secret } =
-    databaseUrl === null ? await openEmbedded(settings) : await openShared(databaseUrl, settings);
+    databaseUrl === null ? await openEmbedded(settings) : await openShared(databaseUrl, settings, warn);
   const clock = systemClock();
   const data = openOperatorData(settings, secret, clock);
   // What was raised and delivered can be read; only a gateway watches and delivers.

@@ -6,6 +6,7 @@ import type { Settings } from '../config/config.ts';
 import { createLedger, type OwnedLedger } from '../ledger/ledger.ts';
 import { openInProcessStore } from '../ledger/sqlite/in-process-store.ts';
 import { StoreLockedError } from '../storage/errors.ts';
+import type { OnWait } from '../storage/postgres/migration.ts';
 
 const LOCK_WAIT_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
@@ -17,23 +18,27 @@ export interface OpenedStore {
   claimFirstStart(): Promise<boolean>;
 }
 
-export async function openStore(settings: Settings, onBroken: (why: Error) => void): Promise<OpenedStore> {
+export async function openStore(
+  settings: Settings,
+  onBroken: (why: Error) => void,
+  onWait: OnWait,
+): Promise<OpenedStore> {
   const { dataDir, databaseUrl, leaseMs } = settings;
-  if (databaseUrl !== null) return openShared(databaseUrl, settings);
+  if (databaseUrl !== null) return openShared(databaseUrl, settings, onWait);
   const secret = await installationSecret(dataDir, settings.installationSecret);
   const store = await whenUnlocked(() => openInProcessStore({ file: storeFile(dataDir), onBroken }));
   return { ledger: createLedger(store, { leaseMs }), installationSecret: secret, claimFirstStart: async () => true };
 }
 
 /** Any number of processes may have it open at once. */
-export async function openShared(databaseUrl: string, settings: Settings): Promise<OpenedStore> {
+export async function openShared(databaseUrl: string, settings: Settings, onWait: OnWait): Promise<OpenedStore> {
   const { installationSecret: given, leaseMs } = settings;
   if (settings.databaseDirectUrl !== null) {
     const { checkUpgrade, upgrade } = await import('./data/upgrade.ts');
-    if ((await checkUpgrade(settings)).pending.length > 0) await upgrade(settings);
+    if ((await checkUpgrade(settings)).pending.length > 0) await upgrade(settings, onWait);
   }
   const { openPostgresStore } = await import('../ledger/postgres/store.ts');
-  const store = await openPostgresStore({ url: databaseUrl });
+  const store = await openPostgresStore({ url: databaseUrl, onWait });
   try {
     const secret = await store.sharedSecret(given);
     const ledger = createLedger(store, { leaseMs });

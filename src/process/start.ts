@@ -111,7 +111,7 @@ export async function startGateway(
   await using parts = new AsyncDisposableStack();
   await ensureDataDir(settings.dataDir);
   const broken = Promise.withResolvers<Error>();
-  const opened = await openStore(settings, broken.resolve);
+  const opened = await openStore(settings, broken.resolve, (message) => log.warn({}, message));
   const { ledger, installationSecret: secret } = opened;
   parts.defer(() => ledger.close());
   const sandbox = await startSandbox({ strict: settings.sandboxStrict });

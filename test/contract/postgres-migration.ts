@@ -29,7 +29,11 @@ async function untilWaiting(database: string, count: number): Promise<void> {
 }
 
 /** As a migration of the next release does. */
-async function addColumn(url: string, waits: { readonly waitMs: number; readonly tries: number }): Promise<void> {
+async function addColumn(
+  url: string,
+  waits: { readonly waitMs: number; readonly tries: number },
+  onWait?: (message: string) => void,
+): Promise<void> {
   const columns = `SELECT FROM information_schema.columns WHERE column_name = 'of_the_next_release'`;
   const migrations = ['accounts', 'tree_accounts'].map(
     (table) => `ALTER TABLE gateway.${table} ADD COLUMN of_the_next_release text`,
@@ -40,6 +44,7 @@ async function addColumn(url: string, waits: { readonly waitMs: number; readonly
       connection,
       {
         lock: 'ledgerMigration',
+        onWait,
         pending: async (query) => ((await query(columns)).length > 0 ? [] : migrations),
         sqlOf: (sql) => sql,
         apply: async (query, pending) => {
@@ -78,7 +83,8 @@ export function migrations(): void {
         await other.query('BEGIN');
         await other.query('SELECT pg_advisory_xact_lock($1)', [0x6a7e_3a11]);
         t.mock.timers.enable({ apis: ['setTimeout'] });
-        const opening = openPostgresStore({ url });
+        const told: string[] = [];
+        const opening = openPostgresStore({ url, onWait: (message) => told.push(message) });
         const waits = `SELECT count(*)::integer AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
         while ((await other.query<{ n: number }>(waits)).rows[0]?.n !== 1);
@@ -86,6 +92,7 @@ export function migrations(): void {
         await other.query('COMMIT');
         t.mock.timers.reset();
         await (await opening).close();
+        assert.deepEqual(told, ['Another process changes the schema of the database: waiting for it.']);
       } finally {
         await other.end();
       }
@@ -112,7 +119,9 @@ export function migrations(): void {
           const failed = addColumn(server.url(database, user), { waitMs: 50, tries: 2 });
           await assert.rejects(failed, (error) => error instanceof StoreError && refused.test(error.message));
         }
-        const migrated = addColumn(server.url(database), { waitMs: 50, tries: Number.POSITIVE_INFINITY });
+        const told: string[] = [];
+        const endless = { waitMs: 50, tries: 10_000 };
+        const migrated = addColumn(server.url(database), endless, (message) => told.push(message));
         // Behind a wait without end they would wait until the others have ended.
         for (const hold of ['one', 'two', 'three']) {
           await untilWaiting(database, 1);
@@ -120,6 +129,11 @@ export function migrations(): void {
         }
         for (const other of others) await other.query('COMMIT');
         await migrated;
+        assert.equal(told.length, 1);
+        assert.match(
+          told[0] ?? '',
+          /^Waiting to change the schema .*: process \d+ of the server \(pg_dump, since 2.*\)/,
+        );
       } finally {
         for (const other of others) await other.end();
         await server.query(database, 'DROP OWNED BY migrator; DROP ROLE migrator');
@@ -136,7 +150,7 @@ export function migrations(): void {
         await other.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; SELECT count(*) FROM gateway.accounts`);
         // This side notices first.
         const url = `${server.url(database)}&options=${encodeURIComponent('-c deadlock_timeout=1ms')}`;
-        const changed = addColumn(url, { waitMs: 60_000, tries: Number.POSITIVE_INFINITY });
+        const changed = addColumn(url, { waitMs: 60_000, tries: 10_000 });
         await untilWaiting(database, 1);
         const ended = other.query('SELECT count(*) FROM gateway.tree_accounts').then(() => other.query('COMMIT'));
         await untilWaiting(database, 2);

@@ -4,7 +4,7 @@ import { integer, text } from '../../storage/columns.ts';
 import { StoreError } from '../../storage/errors.ts';
 import { Connection, type Query } from '../../storage/postgres/connection.ts';
 import { openingError } from '../../storage/postgres/error-mapping.ts';
-import { hasTables, migrateSchema } from '../../storage/postgres/migration.ts';
+import { hasTables, migrateSchema, type OnWait } from '../../storage/postgres/migration.ts';
 import {
   NO_SCHEMA,
   pendingMigrations,
@@ -21,7 +21,7 @@ const SECRET_BYTES = 32;
 const CHECK_TIMEOUT_MS = 5_000;
 
 /** Returns the version of the server, as `server_version_num`. */
-export async function migrate(connection: Connection): Promise<number> {
+export async function migrate(connection: Connection, onWait?: OnWait): Promise<number> {
   const [server] = await connection.query(`SELECT current_setting('server_version_num') AS number,
     current_setting('server_version') AS version, current_setting('transaction_read_only') AS read_only`);
   const version = server === undefined ? VERSION_MIN : integer(server, 'number');
@@ -31,6 +31,7 @@ export async function migrate(connection: Connection): Promise<number> {
   const migrations = readMigrations('postgres');
   await migrateSchema(connection, {
     lock: 'ledgerMigration',
+    onWait,
     pending: async (query) => pendingMigrations(migrations, await readStoredSchema(query)),
     sqlOf: ({ sql }) => sql,
     apply: async (query, pending) => {

@@ -5,6 +5,7 @@ import { rollUp } from '../../reports/postgres/rollup.ts';
 import { integer } from '../../storage/columns.ts';
 import { Connection, type Query } from '../../storage/postgres/connection.ts';
 import { isConflict, isOperationFailure, openingError, servingError } from '../../storage/postgres/error-mapping.ts';
+import type { OnWait } from '../../storage/postgres/migration.ts';
 import { type BooksOperation, workOf } from '../books/perform.ts';
 import type { Operation, OperationOf, Outcome, Result } from '../operations.ts';
 import type { Store } from '../store.ts';
@@ -29,6 +30,7 @@ export interface PostgresStoreOptions {
   readonly lockTimeoutMs?: number;
   /** How long a report waits before it asks whether the server answers anything, and for that answer. */
   readonly answerTimeoutMs?: number;
+  readonly onWait?: OnWait | undefined;
 }
 
 export interface PostgresStore extends Store {
@@ -70,7 +72,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   let serverVersion: number;
   try {
     await hot.open();
-    serverVersion = await migrate(hot);
+    serverVersion = await migrate(hot, options.onWait);
   } catch (error) {
     await hot.close();
     throw openingError(url, error);

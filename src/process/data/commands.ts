@@ -167,7 +167,11 @@ async function runMigrate({ flags, switches }: CommandArguments, { env }: Comman
 
 async function runUpgrade({ switches }: CommandArguments, { env, release }: CommandContext): Promise<void> {
   const only = switches.has('check');
-  const { engine, schema, compatibleFrom, pending, audit } = await (only ? checkUpgrade : upgrade)(readSettings(env));
+  const settings = readSettings(env);
+  const onWait = (message: string): void => void process.stderr.write(`gateway: ${message}\n`);
+  const { engine, schema, compatibleFrom, pending, audit } = await (only
+    ? checkUpgrade(settings)
+    : upgrade(settings, onWait));
   const sound = audit === null || audit.ok;
   if (!sound) process.exitCode = 1;
   const done = !only && sound;

@@ -10,6 +10,7 @@ import { type Dialect, pendingMigrations, readMigrations, type StoredSchema } fr
 import type { AuditReport } from '../../ledger/port.ts';
 import { copyDatabase, schemaOf, verifyCopy } from '../../ledger/sqlite/backup.ts';
 import { openSyncStore } from '../../ledger/sqlite/engine.ts';
+import type { OnWait } from '../../storage/postgres/migration.ts';
 import { whileRunning } from './folder-lock.ts';
 
 interface UpgradeCheck {
@@ -47,13 +48,13 @@ export async function checkUpgrade(settings: Settings): Promise<UpgradeCheck> {
  * Brings the store to this release without serving, for a step of its own in a rollout. Nothing to do is fine, and so are several
  * at once: one of them does it, the others wait.
  */
-export async function upgrade(settings: Settings): Promise<UpgradeCheck> {
+export async function upgrade(settings: Settings, onWait?: OnWait): Promise<UpgradeCheck> {
   const check = await checkUpgrade(settings);
   if (check.audit !== null && !check.audit.ok) return check;
   const { databaseUrl, databaseDirectUrl, dataDir } = settings;
   if (databaseUrl !== null) {
     const { openPostgresStore } = await import('../../ledger/postgres/store.ts');
-    await (await openPostgresStore({ url: databaseDirectUrl ?? databaseUrl })).close();
+    await (await openPostgresStore({ url: databaseDirectUrl ?? databaseUrl, onWait })).close();
   } else if (check.schema !== null) {
     try {
       await createLedger(openSyncStore({ file: storeFile(dataDir) })).close();

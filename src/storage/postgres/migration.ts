@@ -1,13 +1,17 @@
 /** Brings a schema in PostgreSQL up to date, by one process at a time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
-import { integer, type Row, text, textOrNull } from '../columns.ts';
+import { integer, text, textOrNull } from '../columns.ts';
 import { StoreError } from '../errors.ts';
 import type { Connection, Query } from './connection.ts';
 import { isConflict, sqlState } from './error-mapping.ts';
 
+/** What a change of the schema waits for, for whoever started it. */
+export type OnWait = (message: string) => void;
+
 interface SchemaChange<M> {
   readonly lock: keyof typeof ADVISORY_LOCKS;
+  readonly onWait?: OnWait | undefined;
   /** What the database still needs: asked without a lock, and again with it. */
   pending(query: Query): Promise<readonly M[]>;
   sqlOf(migration: M): string;
@@ -32,7 +36,7 @@ const LOCKED_FIRST = ['owners', 'tree_accounts', 'accounts'];
 
 export async function migrateSchema<M>(
   connection: Connection,
-  { lock, pending, sqlOf, apply }: SchemaChange<M>,
+  { lock, onWait, pending, sqlOf, apply }: SchemaChange<M>,
   waits: LockWaits = LOCK_WAITS,
 ): Promise<void> {
   // A database that is up to date needs no privilege to change it.
@@ -42,10 +46,14 @@ export async function migrateSchema<M>(
     await query('SET LOCAL lock_timeout = 0');
     await query('SET LOCAL statement_timeout = 0');
     await query('SET LOCAL idle_in_transaction_session_timeout = 0');
-    await query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS[lock]]);
+    const [taken] = await query('SELECT pg_try_advisory_xact_lock($1) AS first', [ADVISORY_LOCKS[lock]]);
+    if (taken?.first !== true) {
+      onWait?.('Another process changes the schema of the database: waiting for it.');
+      await query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS[lock]]);
+    }
     const migrations = await pending(query);
     if (migrations.length === 0) return;
-    await lockTables(query, migrations.map(sqlOf).join('\n'), waits);
+    await lockTables(query, migrations.map(sqlOf).join('\n'), waits, onWait);
     await apply(query, migrations);
   };
   await connection.transaction('', change, null);
@@ -55,7 +63,12 @@ export async function migrateSchema<M>(
  * All tables that the migrations name, before any of their work is done: requests wait for all of the locks together no longer than
  * `waitMs`, and between the tries not at all.
  */
-async function lockTables(query: Query, sql: string, { waitMs, pauseMs, tries }: LockWaits): Promise<void> {
+async function lockTables(
+  query: Query,
+  sql: string,
+  { waitMs, pauseMs, tries }: LockWaits,
+  onWait: OnWait | undefined,
+): Promise<void> {
   const named = Array.from(sql.matchAll(/\bgateway\.(\w+)/g), ([, name]) => name);
   const tables = await query(
     `SELECT c.oid, c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -77,13 +90,21 @@ async function lockTables(query: Query, sql: string, { waitMs, pauseMs, tries }:
       // A request may have locked them in another order.
       if (sqlState(error) !== CANCELED && !isConflict(error)) throw error;
       await query('ROLLBACK TO SAVEPOINT tables');
-      if (left <= 1) throw await lockedTables(query, oids, error);
+      const who = await holderOf(query, oids);
+      if (left <= 1) {
+        throw new StoreError(
+          `The schema of the database was not changed: ${who} has locked tables of it. Start again when that has ended (a dump, a report or a session of psql that is in a transaction).`,
+          { cause: error },
+        );
+      }
+      if (left === tries) onWait?.(`Waiting to change the schema of the database: ${who} has locked tables of it.`);
     }
     await delay(pauseMs);
   }
 }
 
-async function lockedTables(query: Query, oids: readonly number[], cause: unknown): Promise<StoreError> {
+async function holderOf(query: Query, oids: readonly number[]): Promise<string> {
+  await query('SELECT pg_stat_clear_snapshot()');
   // Gateways lock them for milliseconds. Since when others do, only a privileged user is shown.
   const [holder] = await query(
     `SELECT a.pid, coalesce(nullif(a.application_name, ''), nullif(a.backend_type, 'client backend'), 'without a name') AS name,
@@ -95,14 +116,7 @@ async function lockedTables(query: Query, oids: readonly number[], cause: unknow
     ORDER BY starts_with(a.application_name, 'model-gateway'), a.xact_start NULLS FIRST LIMIT 1`,
     [oids],
   );
-  const who = holder === undefined ? 'another process of the server' : describeHolder(holder);
-  return new StoreError(
-    `The schema of the database was not changed: ${who} has locked tables of it. Start again when that has ended (a dump, a report or a session of psql that is in a transaction).`,
-    { cause },
-  );
-}
-
-function describeHolder(holder: Row): string {
+  if (holder === undefined) return 'another process of the server';
   const since = textOrNull(holder, 'since');
   return `process ${integer(holder, 'pid')} of the server (${text(holder, 'name')}${since === null ? '' : `, since ${since}`})`;
 }
