@@ -114,5 +114,7 @@ const YOUNG_MB = 4;
 /** The thread whose entry point has that name beside the module that starts it. */
 export function startThread(name: string, moduleUrl: string, workerData: unknown = null, oldMb?: number): Worker {
   const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_MB, ...(oldMb && { maxOldGenerationSizeMb: oldMb }) };
-  return new Worker(workerFile(name, moduleUrl), { workerData, resourceLimits });
+  // Under `node --watch` a thread posts the modules that it loads, which would be taken for answers.
+  const { WATCH_REPORT_DEPENDENCIES: _, ...env } = process.env;
+  return new Worker(workerFile(name, moduleUrl), { workerData, resourceLimits, env });
 }

@@ -90,4 +90,11 @@ describe('a thread for tasks', () => {
     // With the flag it is 16 MiB.
     assert.ok(Number(stdout) > 0 && Number(stdout) < 8 * 1_048_576, `${stdout.trim()} bytes`);
   });
+
+  test('answers with what was asked where node watches the files that it loads', async () => {
+    const program = fileURLToPath(new URL('../../support/young-generation.ts', import.meta.url));
+    const env = { ...process.env, WATCH_REPORT_DEPENDENCIES: '1' };
+    const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
+    assert.ok(Number(stdout) > 0, stdout);
+  });
 });
