@@ -350,18 +350,23 @@ function insufficientMessage({ available, level }: Refusal & { kind: 'insufficie
   }
   const credits = creditsFromNanos(available);
   return level === undefined
-    ? `The balance of ${credits} credits does not cover this request. Add credit, or ask for less output.`
+    ? `The balance of ${credits} credits does not cover this request. Add credit, ask for less output, or send less input.`
     : `The ${credits} credits left of this key's cap do not cover this request. Ask for less output, or send less input.`;
 }
 
 /** Agents that would wait out a `Retry-After` of weeks stop at a quota that is exceeded and will reset, and show it. */
-function limitMessage({ level, retryAfterMs }: Refusal & { kind: 'limit_reached' }, { mode }: KeyRecord): string {
+function limitMessage(
+  { level, available, retryAfterMs }: Refusal & { kind: 'limit_reached' },
+  { mode }: KeyRecord,
+): string {
   const what =
     level?.account === true
       ? ACCOUNT_REACHED
       : mode === 'credit'
         ? "This key's cap is used up for its period"
-        : 'The token budget of this period is used up';
+        : available > 0n
+          ? `The ${available} tokens left of the budget of this period are too few for this request`
+          : 'The token budget of this period is used up';
   const hours = Math.ceil(retryAfterMs / HOUR_MS);
   const time = hours > 48 ? `${Math.ceil(hours / 24)} days` : hours > 1 ? `${hours} hours` : '1 hour';
   // No figure of an account is told; Retry-After says when it resets.

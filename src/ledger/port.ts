@@ -168,7 +168,13 @@ export type AdmitOutcome =
   | { readonly kind: 'conflict'; readonly rate: RateState | null; readonly reason: ConflictReason }
   | ({ readonly kind: 'insufficient'; readonly rate: RateState | null; readonly available: bigint } & ByLevel)
   | ({ readonly kind: 'temporarily_held'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel)
-  | ({ readonly kind: 'limit_reached'; readonly rate: RateState | null; readonly retryAfterMs: number } & ByLevel);
+  | ({
+      readonly kind: 'limit_reached';
+      readonly rate: RateState | null;
+      /** More than nothing where it is too little for a request to begin with. */
+      readonly available: bigint;
+      readonly retryAfterMs: number;
+    } & ByLevel);
 
 /** Why a limit on tokens per minute, on parallel requests or on runs refused. */
 interface LoadRefusal {

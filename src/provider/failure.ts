@@ -77,7 +77,7 @@ function judged(status: number, body: string): Judgement {
       return {
         ...OPERATOR_AT_FAULT,
         condition: 'upstream_error',
-        message: 'The provider refused the credential of this gateway. Its operator has been notified.',
+        message: 'The provider refused the credential of this gateway: only its operator can mend that.',
         cools: 'key',
       };
     case 408:

@@ -116,6 +116,7 @@ export function accountContract(open: OpenBooks): void {
       assert.deepEqual(await admit(keyId, 1n, { tokens: 1n }), {
         kind: 'limit_reached',
         rate: null,
+        available: 0n,
         retryAfterMs: 86_400_000,
         ...byAccount('tokens'),
       });

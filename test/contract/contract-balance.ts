@@ -50,7 +50,8 @@ export function balanceContract(open: OpenBooks): void {
     assert.deepEqual((await bench.admit(keyId, 301n))[1], { kind: 'insufficient', rate: null, available: 300n });
     await bench.spend(keyId, 45n);
     // 255 are left: what they cannot pay is as good as used up, what they can is served.
-    assert.equal((await bench.admit(keyId, 256n))[1].kind, 'limit_reached');
+    const [, reached] = await bench.admit(keyId, 256n);
+    assert.ok(reached.kind === 'limit_reached' && reached.available === 255n);
     await bench.spend(keyId, 255n);
     assert.equal((await bench.admit(keyId, 1n))[1].kind, 'limit_reached');
     assert.equal((await bench.admit(keyId, 0n))[1].kind, 'limit_reached');
@@ -83,7 +84,12 @@ export function balanceContract(open: OpenBooks): void {
       const bench = await Bench.open(open, from);
       const keyId = await bench.budgetKey(500n, { period });
       await bench.spend(keyId, 500n);
-      assert.deepEqual((await bench.admit(keyId, 1n))[1], { kind: 'limit_reached', rate: null, retryAfterMs });
+      assert.deepEqual((await bench.admit(keyId, 1n))[1], {
+        kind: 'limit_reached',
+        rate: null,
+        available: 0n,
+        retryAfterMs,
+      });
       assert.equal((await bench.summary(keyId)).periodEndsAtMs, Date.parse(next));
       bench.clock.advance(retryAfterMs - 1);
       assert.equal((await bench.admit(keyId, 1n))[1].kind, 'limit_reached');
@@ -131,6 +137,7 @@ export function balanceContract(open: OpenBooks): void {
     assert.deepEqual((await bench.admit(keyId, 1n))[1], {
       kind: 'limit_reached',
       rate: null,
+      available: 0n,
       retryAfterMs: 86_400_000,
     });
     assert.equal((await bench.summary(keyId)).periodEndsAtMs, null);

@@ -61,7 +61,12 @@ export function admit(model: Model, owner: string, request: AdmitRequest): Resul
       const nearlyNothing = part === 'tokens' && left < least.tokens && left < REST_TOKENS;
       if (level.period !== null && (left <= 0n || nearlyNothing)) {
         const endMs = nextAfter(level.period, model.nowMs);
-        return { kind: 'limit_reached', ...by, retryAfterMs: endMs === null ? DAY_MS : endMs - model.nowMs };
+        return {
+          kind: 'limit_reached',
+          ...by,
+          available: left,
+          retryAfterMs: endMs === null ? DAY_MS : endMs - model.nowMs,
+        };
       }
       if (left < least[part]) return { kind: 'insufficient', ...by, available: left };
       carried[part] = smaller(carried[part], left);
@@ -83,7 +88,12 @@ export function admit(model: Model, owner: string, request: AdmitRequest): Resul
   const means = model.means(key);
   if (key.record.mode === 'token_budget' && (means <= 0n || (means < hold.amountMin && means < REST_TOKENS))) {
     const endMs = nextAfter(key.record.period, model.nowMs);
-    return { kind: 'limit_reached', rate, retryAfterMs: endMs === null ? DAY_MS : endMs - model.nowMs };
+    return {
+      kind: 'limit_reached',
+      rate,
+      available: means,
+      retryAfterMs: endMs === null ? DAY_MS : endMs - model.nowMs,
+    };
   }
   if (means < hold.amountMin) return { kind: 'insufficient', rate, available: means };
   const amount = smaller(hold.amount, means);

@@ -18,7 +18,7 @@ type BalanceDecision =
   | { readonly kind: 'carries'; readonly amount: bigint; readonly tokens: bigint }
   | ({ readonly kind: 'insufficient'; readonly available: bigint } & ByLevel)
   | ({ readonly kind: 'temporarily_held'; readonly retryAfterMs: number } & ByLevel)
-  | ({ readonly kind: 'limit_reached'; readonly retryAfterMs: number } & ByLevel);
+  | ({ readonly kind: 'limit_reached'; readonly available: bigint; readonly retryAfterMs: number } & ByLevel);
 
 const RETRY_MS_MIN = 1_000;
 
@@ -41,7 +41,12 @@ export function decideHold(keys: WorkingSet, state: KeyState, hold: HoldRequest)
     case 'temporarily_held':
       return { kind, retryAfterMs: untilFreeMs(keys, state, by), ...level };
     case 'limit_reached':
-      return { kind, retryAfterMs: untilRenewedMs(by, levelTimeMs(state, by, nowMs), nowMs), ...level };
+      return {
+        kind,
+        available: by.available,
+        retryAfterMs: untilRenewedMs(by, levelTimeMs(state, by, nowMs), nowMs),
+        ...level,
+      };
   }
 }
 

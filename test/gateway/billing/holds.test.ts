@@ -308,10 +308,15 @@ describe('balance codes', () => {
   });
 
   test('[R16] a budget that is used up, or too small for a start, is 429 limit_reached and not to be retried', async () => {
-    for (const key of [await gateway.tokenKey({ budget: 0 }), await gateway.tokenKey({ budget: 255 })]) {
+    for (const [budget, words] of [
+      [0, /^The token budget of this period is used up: quota/],
+      [255, /^The 255 tokens left of the budget of this period are too few for this request: quota/],
+    ] as const) {
+      const key = await gateway.tokenKey({ budget });
       for (const name of GENERATIONS) {
         const error = await refusal(say(key, name, 'Hi'), name, 429, 'limit_reached');
         assert.equal(error.type, name === 'messages' ? 'billing_error' : 'quota_error');
+        assert.match(error.message, words);
         assert.equal(error.headers.get('x-should-retry'), 'false');
       }
     }
