@@ -1,6 +1,7 @@
 /** What `gateway init` writes: the text of the config file, and the credentials of its providers in files of their own. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AdminError } from '../../admin/error.ts';
 import { assembleProvider } from '../../config/assemble.ts';
 import { KNOWN_HOSTS, type KnownHost, knownHostOf, LOCAL_SERVERS } from '../../config/kinds.ts';
@@ -131,14 +132,18 @@ export async function writeSecretFiles(
   return files;
 }
 
-/** `listed`: by the name of the provider, the models of a server that nothing is published of. */
+/** Where editors find the schema of the config file: in this package, as seen from the file. */
+const SCHEMA_FILE = fileURLToPath(new URL('../../../docs/gateway.schema.json', import.meta.url));
+
+/** `file`: where it is written. `listed`: by the name of the provider, the models of a server that nothing is published of. */
 export function configText(
+  file: string,
   chosen: readonly ChosenProvider[],
   secrets: readonly SecretFile[],
   listed: ReadonlyMap<string, readonly string[]>,
 ): string {
   const lines = [
-    '# yaml-language-server: $schema=https://unpkg.com/model-gateway/docs/gateway.schema.json',
+    `# yaml-language-server: $schema=${relative(dirname(resolve(file)), SCHEMA_FILE)}`,
     '# The providers and models of this gateway: docs/run/configuration.md explains every key.',
     '# A change takes effect while the gateway runs; "gateway doctor" checks it.',
     '',

@@ -77,7 +77,7 @@ export async function init(options: InitOptions): Promise<InitReport> {
   if (options.secretFiles) await ensureDataDir(settings.dataDir);
   const secrets = options.secretFiles ? await writeSecretFiles(chosen, settings.dataDir, env) : [];
   try {
-    const models = await writeChecked(file, configText(chosen, secrets, tried.listed), tried.lists, options);
+    const models = await writeChecked(file, configText(file, chosen, secrets, tried.listed), tried.lists, options);
     return {
       file,
       providers: chosen.map(({ name }) => ({ name, credential: tried.credentials.get(name) ?? 'not checked' })),

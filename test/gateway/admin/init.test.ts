@@ -73,6 +73,8 @@ describe('gateway init', () => {
     assert.deepEqual([readFileSync(secret, 'utf8'), statSync(secret).mode & 0o777], ['sk-secret-of-openai\n', 0o600]);
     assert.match(text, /models:\n {2}- \{ id: "openai\/\*", provider: openai \}\n/);
     assert.doesNotMatch(text + made.output, /sk-secret/);
+    const [, schema = ''] = /\$schema=(\S+)/.exec(text) ?? [];
+    assert.ok(existsSync(join(folder, schema)), schema);
     // The variable is not needed any more.
     const models = await gateway(['models'], 'found');
     assert.match(models.output, /openai\/gpt-5/);
