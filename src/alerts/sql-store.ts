@@ -9,6 +9,7 @@ import type {
   AccountWebhook,
   Delivery,
   DeliveryState,
+  DueTarget,
   PageQuery,
   ReceiverKind,
   StoredAlert,
@@ -61,13 +62,25 @@ export class SqlAlertStore {
     return rows.map(deliveryIn);
   }
 
-  /** Targets with a delivery that is due and that nobody has leased; who waits longest is first. */
-  async dueTargets(nowMs: number, limit: number): Promise<readonly string[]> {
+  /**
+   * Targets with a delivery that is due and that nobody has leased, those after one of them. The operator's own are first, and
+   * of these and of the others who waits longest.
+   */
+  async dueTargets(nowMs: number, limit: number, after: DueTarget | null = null): Promise<readonly DueTarget[]> {
+    const place = `CASE WHEN target LIKE 'account %' THEN 1 ELSE 0 END, MIN(due_at_ms), MIN(number)`;
+    const behind = after === null ? '' : `HAVING (${place}) > ($3, $4, $5)`;
     const rows = await this.#sql.read(
-      `SELECT target FROM @alerts WHERE ${DUE} GROUP BY target ORDER BY MIN(due_at_ms), MIN(number) LIMIT $2`,
-      [nowMs, limit],
+      `SELECT target, MIN(due_at_ms) AS due_at_ms, MIN(number) AS number FROM @alerts WHERE ${DUE}
+      GROUP BY target ${behind} ORDER BY ${place} LIMIT $2`,
+      after === null
+        ? [nowMs, limit]
+        : [nowMs, limit, after.target.startsWith('account ') ? 1 : 0, after.dueAtMs, after.number],
     );
-    return rows.map(({ target }) => String(target));
+    return rows.map((row) => ({
+      target: text(row, 'target'),
+      dueAtMs: integer(row, 'due_at_ms'),
+      number: integer(row, 'number'),
+    }));
   }
 
   /**

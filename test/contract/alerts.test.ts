@@ -88,22 +88,39 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.equal((await all.two.lease(5_000, 9_000, 10)).length, 6);
     });
 
+    const targetsDue = async (store: SqlAlertStore, ...query: Parameters<SqlAlertStore['dueTargets']>) =>
+      (await store.dueTargets(...query)).map(({ target }) => target);
+
     test('are leased of one target alone, or raised with a lease; targets that wait are known, who waits longest first', async () => {
       await using all = await stores();
       await all.one.raise(alert('a'), ['webhook x', 'command'], 1_000);
       await all.one.raise(alert('b'), ['webhook x', 'webhook y'], 900);
       const named = (leased: Awaited<ReturnType<typeof all.one.lease>>) =>
         leased.map(({ alertId, target }) => `${alertId} ${target}`).sort();
-      assert.deepEqual(await all.two.dueTargets(899, 10), []);
-      assert.deepEqual(await all.two.dueTargets(1_000, 10), ['webhook x', 'webhook y', 'command']);
-      assert.deepEqual(await all.two.dueTargets(1_000, 1), ['webhook x']);
+      assert.deepEqual(await targetsDue(all.two, 899, 10), []);
+      assert.deepEqual(await targetsDue(all.two, 1_000, 10), ['webhook x', 'webhook y', 'command']);
+      assert.deepEqual(await targetsDue(all.two, 1_000, 1), ['webhook x']);
       assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, 'webhook x')), ['b webhook x']);
       assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, 'webhook x')), ['a webhook x']);
-      assert.deepEqual(await all.one.dueTargets(1_000, 10), ['webhook y', 'command']);
+      assert.deepEqual(await targetsDue(all.one, 1_000, 10), ['webhook y', 'command']);
       await all.one.raise(alert('c'), ['slack z'], 1_000, 5_000);
-      assert.deepEqual(await all.two.dueTargets(4_999, 10), ['webhook y', 'command']);
+      assert.deepEqual(await targetsDue(all.two, 4_999, 10), ['webhook y', 'command']);
       assert.deepEqual(named(await all.one.waitingOf('c')), ['c slack z']);
-      assert.deepEqual(await all.one.dueTargets(5_000, 10), ['webhook x', 'webhook y', 'command', 'slack z']);
+      assert.deepEqual(await targetsDue(all.one, 5_000, 10), ['webhook x', 'webhook y', 'command', 'slack z']);
+    });
+
+    test('are found a page at a time, the receivers of the operator before those of accounts', async () => {
+      await using all = await stores();
+      await all.one.raise(alert('a'), ['account x', 'account y', 'account y slack_1'], 1_000);
+      await all.one.raise(alert('b'), ['account z', 'account y', 'webhook x', 'command'], 1_001);
+      await all.one.raise(alert('c'), ['account w', 'slack x'], 900);
+      const found: string[] = [];
+      for (let after = null, page = null; page === null || page.length === 2; after = page.at(-1) ?? null) {
+        page = await all.two.dueTargets(1_001, 2, after);
+        found.push(...page.map(({ target }) => target));
+      }
+      const ofAccounts = ['account w', 'account x', 'account y', 'account y slack_1', 'account z'];
+      assert.deepEqual(found, ['slack x', 'webhook x', 'command', ...ofAccounts]);
     });
 
     test('end delivered or dead, and are pruned only then', async () => {
@@ -163,7 +180,7 @@ for (const [name, open] of Object.entries(ENGINES)) {
       const [old] = all.engines;
       const due = await old.read(`SELECT target FROM @alerts WHERE state = 'pending' AND due_at_ms <= $1`, [1_000]);
       assert.deepEqual(due.map(({ target }) => target).sort(), ['account a', 'command', 'webhook x']);
-      assert.deepEqual([...(await all.two.dueTargets(1_000, 10))].sort(), [...targets].sort());
+      assert.deepEqual((await targetsDue(all.two, 1_000, 10)).sort(), [...targets].sort());
       const query = { limit: 10, before: null, alertId: null } as const;
       assert.equal((await all.two.deliveries({ ...query, state: 'pending' })).length, 6);
       const [slack] = await all.one.lease(1_000, 5_000, 1, 'slack x');
