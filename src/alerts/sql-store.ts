@@ -25,8 +25,14 @@ const RECORD = '';
  */
 const WAITING = `state IN ('pending', 'queued')`;
 const OF_ANY_VERSION = /^(command|webhook \S+|account \S+)$/;
+/** So long a target rests at most after a failure: what is never taken must not keep the rest back for days. */
+const REST_MS_MAX = 1_800_000;
+/** Targets that have failed last, until what failed is due again. */
+const RESTING = `SELECT f.target FROM @alerts f JOIN @alert_results r ON r.target = f.target
+  WHERE ${WAITING} AND attempts > 0 AND due_at_ms > $1
+    AND failed_at_ms > $1 - ${REST_MS_MAX} AND coalesce(delivered_at_ms, 0) <= failed_at_ms`;
 /** At the time that is the first value. */
-const DUE = `${WAITING} AND due_at_ms <= $1 AND leased_until_ms <= $1`;
+const DUE = `${WAITING} AND due_at_ms <= $1 AND leased_until_ms <= $1 AND target NOT IN (${RESTING})`;
 
 /** Several gateways may share it. Every change of a delivery is one statement, so that none of them sees half of one. */
 export class SqlAlertStore {
@@ -84,8 +90,8 @@ export class SqlAlertStore {
   }
 
   /**
-   * Deliveries that are due, for this caller alone until `leaseUntilMs`: of all, or of one target. The conditions are
-   * there twice: whoever waits for the row of another finds them changed.
+   * Deliveries that are due, the oldest of them, for this caller alone until `leaseUntilMs`: of all, or of one target. The
+   * conditions are there twice: whoever waits for the row of another finds them changed.
    */
   async lease(
     nowMs: number,
@@ -97,7 +103,7 @@ export class SqlAlertStore {
     const due = target === null ? DUE : `${DUE} AND target = $${values.push(target)}`;
     const rows = await this.#sql.write(
       `UPDATE @alerts SET leased_until_ms = $2 WHERE number IN (
-        SELECT number FROM @alerts WHERE ${due} ORDER BY due_at_ms, number LIMIT $3
+        SELECT number FROM @alerts WHERE ${due} ORDER BY number LIMIT $3
       ) AND ${due} RETURNING *`,
       values,
     );

@@ -100,8 +100,8 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.deepEqual(await targetsDue(all.two, 899, 10), []);
       assert.deepEqual(await targetsDue(all.two, 1_000, 10), ['webhook x', 'webhook y', 'command']);
       assert.deepEqual(await targetsDue(all.two, 1_000, 1), ['webhook x']);
-      assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, 'webhook x')), ['b webhook x']);
-      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, 'webhook x')), ['a webhook x']);
+      assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, 'webhook x')), ['a webhook x']);
+      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, 'webhook x')), ['b webhook x']);
       assert.deepEqual(await targetsDue(all.one, 1_000, 10), ['webhook y', 'command']);
       await all.one.raise(alert('c'), ['slack z'], 1_000, 5_000);
       assert.deepEqual(await targetsDue(all.two, 4_999, 10), ['webhook y', 'command']);
@@ -170,6 +170,28 @@ for (const [name, open] of Object.entries(ENGINES)) {
         'b slack x 9000',
         'c slack x 7000',
       ]);
+    });
+
+    test('wait behind one that failed last until that is due, half an hour at most, or until something is taken', async () => {
+      await using all = await stores();
+      const leased = async (nowMs: number) =>
+        (await all.two.lease(nowMs, nowMs, 1, 'slack x')).map(({ alertId }) => alertId);
+      for (const id of ['a', 'b']) await all.one.raise(alert(id), ['slack x', 'slack y'], 1_000);
+      const [first] = await all.one.lease(1_000, 1_000, 1, 'slack x');
+      assert.ok(first !== undefined);
+      await all.one.failed(first, 'no answer', 8_000, 2_000);
+      assert.deepEqual([await leased(7_999), await targetsDue(all.two, 7_999, 10)], [[], ['slack y']]);
+      assert.deepEqual([await leased(8_000), await targetsDue(all.two, 8_000, 10)], [['a'], ['slack x', 'slack y']]);
+      await all.one.failed(first, 'no answer', 90_000_000, 10_000);
+      assert.deepEqual(await leased(1_809_999), []);
+      assert.deepEqual(await leased(1_810_000), ['b']);
+      await all.one.failed(first, 'no answer', 90_000_000, 2_000_000);
+      assert.deepEqual(await leased(2_000_001), []);
+      await all.one.raise(alert('c'), ['slack x'], 1_000);
+      const [taken] = await all.one.waitingOf('c');
+      assert.ok(taken !== undefined);
+      await all.one.delivered(taken, 2_000_001);
+      assert.deepEqual(await leased(2_000_001), ['b']);
     });
 
     test('for receivers that gateways of 0.2 do not know are left alone by these', async () => {

@@ -306,7 +306,7 @@ describe('the watch', () => {
         return inside.sort((a, b) => b.number - a.number).slice(0, limit);
       },
     });
-    assert.deepEqual(await changes.next(), ['key_12', 'key_10']);
+    assert.deepEqual(await changes.next(), ['key_10', 'key_12'], 'in the order of the changes');
     // One that was written by another gateway before, and is seen only now.
     trail = [...trail, entry(11)];
     assert.deepEqual(await changes.next(), ['key_11']);
