@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { alertId } from '../../../src/alerts/alert.ts';
-import { Alerts } from '../../../src/alerts/alerts.ts';
+import { Alerts, type AlertsOptions } from '../../../src/alerts/alerts.ts';
 import { ChangeWatch } from '../../../src/alerts/change-watch.ts';
 import { ExpiryWatch } from '../../../src/alerts/expiry-watch.ts';
 import { type Levels, levelReached } from '../../../src/alerts/levels.ts';
@@ -28,7 +28,7 @@ function world(t: TestContext) {
   t.after(() => engine.close());
   const store = new SqlAlertStore(engine);
   let providers: readonly WatchedProvider[] = [];
-  const gateway = (): Alerts =>
+  const gateway = (change: Partial<AlertsOptions> = {}): Alerts =>
     new Alerts({
       store,
       ledger,
@@ -38,6 +38,7 @@ function world(t: TestContext) {
       installationSecret: 'installation secret',
       log: NO_LOG,
       nowMs: () => clock.atMs,
+      ...change,
     });
   const alerts = gateway();
   let seen = 0;
@@ -372,6 +373,51 @@ describe('the watch', () => {
       (await look()).map(({ type }) => type),
       ['circuit.open'],
     );
+  });
+
+  test('loses nothing that it notices while the store fails, and tells what else there is', async (t) => {
+    const { see, look, gateway, store, clock, ledger, spend } = world(t);
+    let problems: readonly string[] = [];
+    const failing = new Set<string>();
+    const raise = store.raise.bind(store);
+    t.mock.method(store, 'raise', async (...given: Parameters<SqlAlertStore['raise']>) => {
+      if (failing.has(given[0].type)) throw new Error('the disk is full');
+      return raise(...given);
+    });
+    const alerts = gateway({
+      ownFiles: () => ({ problems, certificates: [] }),
+      shortfalls: async () => {
+        throw new Error('nobody knows');
+      },
+    });
+    const types = async () => (await look(alerts)).map(({ type }) => type);
+    const target = { upstream_model: 'm', models: ['p/m'] };
+    const state = (circuit: 'open' | 'closed', refusedAt: string | null): void =>
+      see([{ name: 'p', credential_refused_at: refusedAt, targets: [{ ...target, circuit }] }]);
+    state('closed', null);
+    assert.deepEqual(await types(), []);
+
+    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
+    await spend(id, 5n * CREDIT);
+    state('open', '2026-01-15T12:00:00.000Z');
+    problems = ['gateway.yaml: no such provider'];
+    for (const type of ['circuit.open', 'reload.refused']) failing.add(type);
+    assert.deepEqual(await types(), ['credential.refused', 'usage.level']);
+    // It is what happened then, once, however long the store has failed.
+    clock.atMs += 3_600_000;
+    state('closed', '2026-01-15T12:00:00.000Z');
+    problems = [];
+    failing.clear();
+    assert.deepEqual(await types(), ['circuit.open', 'reload.refused']);
+    assert.deepEqual(await types(), []);
+
+    failing.add('audit.failed');
+    await assert.rejects(
+      alerts.auditFailed({ ok: false, keys: 1, entries: 1, liveHolds: 0, findings: ['x'], flagged: 0 }),
+      /disk is full/,
+    );
+    failing.clear();
+    assert.deepEqual(await types(), ['audit.failed']);
   });
 
   test('watches balances in one gateway at a time, and another goes on where that one is gone', async (t) => {
