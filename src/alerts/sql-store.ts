@@ -207,14 +207,14 @@ export class SqlAlertStore {
 
   async base(subject: string): Promise<BalanceBase | null> {
     const [row] = await this.#sql.read('SELECT purchased, used FROM @alert_bases WHERE subject = $1', [subject]);
-    return row === undefined ? null : { purchased: amount(row, 'purchased'), used: amount(row, 'used') };
+    return row === undefined ? null : { bought: amount(row, 'purchased'), used: amount(row, 'used') };
   }
 
-  async putBase(subject: string, { purchased, used }: BalanceBase): Promise<void> {
+  async putBase(subject: string, { bought, used }: BalanceBase): Promise<void> {
     await this.#sql.write(
       `INSERT INTO @alert_bases (subject, purchased, used) VALUES ($1, $2, $3)
       ON CONFLICT (subject) DO UPDATE SET purchased = excluded.purchased, used = excluded.used`,
-      [subject, String(purchased), String(used)],
+      [subject, String(bought), String(used)],
     );
   }
 

@@ -302,9 +302,9 @@ for (const [name, open] of Object.entries(ENGINES)) {
     test('bases of balances and webhooks of accounts are kept', async () => {
       await using all = await stores();
       assert.equal(await all.one.base('key k'), null);
-      await all.one.putBase('key k', { purchased: 2n ** 62n, used: 0n });
-      await all.two.putBase('key k', { purchased: 2n ** 62n, used: 7n });
-      assert.deepEqual(await all.one.base('key k'), { purchased: 2n ** 62n, used: 7n });
+      await all.one.putBase('key k', { bought: 2n ** 62n, used: 0n });
+      await all.two.putBase('key k', { bought: 2n ** 62n, used: 7n });
+      assert.deepEqual(await all.one.base('key k'), { bought: 2n ** 62n, used: 7n });
       await all.one.putWebhook({ accountId: 'a', url: 'https://one', sealedSecret: 's' });
       await all.one.putWebhook({ accountId: 'a', url: 'https://two', sealedSecret: 't' });
       assert.deepEqual(await all.two.webhooks(['b', 'a']), [{ accountId: 'a', url: 'https://two', sealedSecret: 't' }]);

@@ -261,6 +261,65 @@ describe('the watch', () => {
     assert.deepEqual(await told(), [[50, 5, 10]]);
   });
 
+  test('goes on counting a balance where it changes without a purchase', async (t) => {
+    const { ledger, clock, look } = world(t);
+    const root = newAccount({ name: 'root' });
+    await ledger.createAccount(root);
+    await ledger.addAccountCredit(root.id, 'first', 1_540_000n, null);
+    const { id } = await ledger.createKey(newKey({ accountId: root.id }));
+    let number = 0;
+    const call = async (amount: bigint): Promise<string> => {
+      const holdId = `call-${number++}`;
+      assert.equal((await ledger.admit(admitRequest(id, holdId, amount))).kind, 'admitted');
+      assert.equal((await ledger.settle(settleRequest(id, holdId, amount))).kind, 'settled');
+      return holdId;
+    };
+    const told = async () => (await look()).map(({ level }) => level);
+    const levels: unknown[] = [];
+    for (let count = 0; count < 19; count++) {
+      const chargeId = await call(77_000n);
+      const refund = { keyId: id, chargeId, entryId: chargeId, amountNanos: 1n, note: null };
+      assert.equal((await ledger.refund(refund)).kind, 'refunded');
+      levels.push(...(await told()));
+    }
+    assert.deepEqual(levels, [50, 80]);
+    await call(1_000n);
+    assert.deepEqual(await told(), [95]);
+    // Promotional credit begins one; what of it expires does not.
+    await ledger.addAccountCredit(root.id, 'gift', 463_000n, null, { expiresAtMs: clock.atMs + 60_000 });
+    await call(1n);
+    assert.deepEqual(await told(), []);
+    await call(300_000n);
+    assert.deepEqual(await told(), [50]);
+    clock.atMs += 60_000;
+    await call(1_000n);
+    assert.deepEqual(await told(), [80], 'less is left of the same count');
+    // A correction does not either, but whoever got more is told again of what is reached again.
+    const correction = { payerId: root.id, entryId: 'c', amountNanos: 1_000_000n, note: null };
+    assert.equal((await ledger.correct(correction)).kind, 'corrected');
+    await call(100_000n);
+    assert.deepEqual(await told(), []);
+    await call(400_000n);
+    assert.deepEqual(await told(), [50]);
+  });
+
+  test('goes on from where an earlier release has begun to count', async (t) => {
+    const { ledger, store, spend, look } = world(t);
+    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
+    await spend(id, 4n * CREDIT);
+    await ledger.correct({ payerId: id, entryId: 'c', amountNanos: 4n * CREDIT, note: null });
+    // 10 of 14 credits were left when it began, and 5 of these are used now.
+    await store.putBase(`key ${id}`, { bought: 14n * CREDIT, used: 4n * CREDIT });
+    await spend(id, 5n * CREDIT);
+    assert.deepEqual(
+      (await look()).map(({ level, used, amount }) => [level, used, amount]),
+      [[50, 5, 10]],
+    );
+    await ledger.addCredit(id, 'more', 5n * CREDIT, null);
+    await spend(id, 4n * CREDIT);
+    assert.deepEqual(await look(), []);
+  });
+
   test('tells that a key that nobody uses expires, also one that was changed or imported', async (t) => {
     const { ledger, service, clock, look } = world(t);
     const day = 86_400_000;
