@@ -231,6 +231,11 @@ export class Alerts {
     return this.#options.store.alerts(query);
   }
 
+  /** Of keys and accounts that were erased. */
+  forgetNames(ids: ReadonlySet<string>): Promise<void> {
+    return this.#options.store.forgetNames(ids);
+  }
+
   deliveries(
     query: PageQuery & { readonly state: DeliveryState | null },
   ): Promise<readonly (Delivery & { readonly number: number })[]> {

@@ -3,7 +3,7 @@ import type { AlertType } from '../core/alert-types.ts';
 import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../storage/columns.ts';
 import { allOf, type SqlEngine, type Value } from '../storage/sql-engine.ts';
 import type { Alert } from './alert.ts';
-import { alertBody } from './alert.ts';
+import { alertBody, withoutName } from './alert.ts';
 import type {
   AccountReceiver,
   AccountWebhook,
@@ -33,6 +33,9 @@ const RESTING = `SELECT f.target FROM @alerts f JOIN @alert_results r ON r.targe
     AND failed_at_ms > $1 - ${REST_MS_MAX} AND coalesce(delivered_at_ms, 0) <= failed_at_ms`;
 /** At the time that is the first value. */
 const DUE = `${WAITING} AND due_at_ms <= $1 AND leased_until_ms <= $1 AND target NOT IN (${RESTING})`;
+
+/** Rows that are read together when names are forgotten. */
+const FORGET_PAGE = 1_000;
 
 /** Several gateways may share it. Every change of a delivery is one statement, so that none of them sees half of one. */
 export class SqlAlertStore {
@@ -291,6 +294,24 @@ export class SqlAlertStore {
   async forgetTarget(target: string): Promise<void> {
     await this.#sql.write('DELETE FROM @alert_results WHERE target = $1', [target]);
     await this.#sql.write('UPDATE @alerts SET error = NULL WHERE target = $1 AND error IS NOT NULL', [target]);
+  }
+
+  /** Of these keys and accounts, wherever an alert has it. */
+  async forgetNames(ids: ReadonlySet<string>): Promise<void> {
+    for (let after: number | null = 0; after !== null; ) {
+      const rows: readonly Row[] = await this.#sql.read(
+        `SELECT number, id, body FROM @alerts WHERE number > $1 AND body LIKE '%"name":"%' ORDER BY number LIMIT $2`,
+        [after, FORGET_PAGE],
+      );
+      // All rows of an alert have the same body.
+      const bodies = new Map(rows.map((row) => [text(row, 'id'), text(row, 'body')]));
+      for (const [id, body] of bodies) {
+        const nameless = withoutName(body, ids);
+        if (nameless !== null) await this.#sql.write('UPDATE @alerts SET body = $2 WHERE id = $1', [id, nameless]);
+      }
+      const last = rows.at(-1);
+      after = last === undefined || rows.length < FORGET_PAGE ? null : integer(last, 'number');
+    }
   }
 
   /** Whether `owner` is the one who watches, from now until `untilMs`. */

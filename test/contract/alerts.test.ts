@@ -242,6 +242,32 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.deepEqual([(await all.one.results(['slack x'])).size, (await all.one.results([])).size], [0, 0]);
     });
 
+    test('of what was erased keep no names, in what was sent and in what waits', async () => {
+      await using all = await stores();
+      const about = (id: string, data: Alert['data']) => all.one.raise(alert(id, { data }), ['webhook x'], 1_000);
+      await about('key', { level: 80, key: 'key_1', name: 'Ann', within_days: 1 });
+      await about('account', { account: 'acct_1', name: 'Acme "Ltd"' });
+      await about('other', { key: 'key_10', name: 'Bob' });
+      await about('none', { provider: 'p', name: 'key_1' });
+      // More than are read together.
+      for (let index = 0; index < 6; index++) {
+        const targets = Array.from({ length: 200 }, (_, target) => `webhook ${target}`);
+        await all.one.raise(alert(`many-${index}`, { data: { key: 'key_2', name: `Eve ${index}` } }), targets, 1_000);
+      }
+      await all.two.forgetNames(new Set(['key_1', 'acct_1', 'key_2']));
+      const stored = await all.one.alerts({ limit: 20, before: null, type: null });
+      const kept = new Map(stored.map(({ id, body }) => [id, JSON.parse(body)]));
+      const time = { type: 'circuit.open', timestamp: '1970-01-01T00:00:01.000Z' };
+      const data = { level: 80, key: 'key_1', name: null, within_days: 1 };
+      assert.deepEqual(kept.get('key'), { ...time, data });
+      assert.deepEqual(kept.get('account'), { ...time, data: { account: 'acct_1', name: null } });
+      assert.equal(kept.get('other').data.name, 'Bob');
+      assert.equal(kept.get('none').data.name, 'key_1');
+      const bodies = (await all.one.lease(1_000, 5_000, 2_000)).map(({ body }) => body);
+      assert.equal(bodies.length, 4 + 6 * 200);
+      assert.equal(bodies.filter((body) => /Ann|Acme|Eve/.test(body)).length, 0);
+    });
+
     test('receivers of accounts are kept, no more than an account may have', async () => {
       await using all = await stores();
       const one = { accountId: 'a', kind: 'slack', shown: 'chat.example', sealedAddress: 's' } as const;
