@@ -106,7 +106,7 @@ export class SqlAlertStore {
     const due = target === null ? DUE : `${DUE} AND target = $${values.push(target)}`;
     const rows = await this.#sql.write(
       `UPDATE @alerts SET leased_until_ms = $2 WHERE number IN (
-        SELECT number FROM @alerts WHERE ${due} ORDER BY number LIMIT $3
+        SELECT number FROM @alerts WHERE ${due} ORDER BY at_ms, number LIMIT $3
       ) AND ${due} RETURNING *`,
       values,
     );
