@@ -32,3 +32,11 @@ export interface AlertContent {
 export function alertContent(body: string): AlertContent {
   return JSON.parse(body) as AlertContent;
 }
+
+/** The same without a name, where it is about one of these keys or accounts; null where it has none of theirs. */
+export function withoutName(body: string, ids: ReadonlySet<string>): string | null {
+  const content = alertContent(body);
+  const { key, account, name } = content.data;
+  if (typeof name !== 'string' || !ids.has(String(key ?? account))) return null;
+  return JSON.stringify({ ...content, data: { ...content.data, name: null } });
+}

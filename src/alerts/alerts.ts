@@ -65,6 +65,8 @@ export class Alerts {
   readonly #deliverer: Deliverer;
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> = Promise.resolve();
+  /** By their ids: what this gateway alone has seen, and does not see again. It is kept until it is stored. */
+  readonly #events = new Map<string, Alert>();
   /** Ids that are stored: who goes on spending would be told to the store again with every look. */
   readonly #raised = new Set<string>();
   /** Of accounts with a webhook; one that was moved counts for the root that it had. */
@@ -146,31 +148,40 @@ export class Alerts {
   /** Notices what is to be noticed, once. */
   async watch(): Promise<void> {
     if (!this.enabled) return;
-    const { store, log, nowMs, providers, ownFiles } = this.#options;
-    for (const alert of this.#providers.look(await providers(), nowMs())) await this.#raise(alert);
-    for (const alert of shortfallAlerts((await this.#options.shortfalls?.()) ?? [], nowMs())) await this.#raise(alert);
-    const own = ownFiles === undefined ? [] : this.#ownFiles.look(ownFiles(), nowMs());
-    for (const alert of own) await this.#raise(alert);
+    const { store, nowMs, providers, shortfalls, ownFiles } = this.#options;
+    await this.#tried(async () => this.#keep(this.#providers.look(await providers(), nowMs())));
+    await this.#tried(async () => this.#keep(shortfallAlerts((await shortfalls?.()) ?? [], nowMs())));
+    await this.#tried(async () => this.#keep(ownFiles ? this.#ownFiles.look(ownFiles(), nowMs()) : []));
+    for (const event of this.#events.values()) await this.#tried(() => this.#raiseEvent(event));
+    const shared = [this.#usage, this.#margin];
     const watching = await this.watches();
-    if (watching !== this.#watching) {
-      this.#usage.forget();
-      this.#margin.forget();
-    }
+    if (watching !== this.#watching) for (const each of shared) each.forget();
     this.#watching = watching;
-    if (watching) {
-      try {
-        for (const alert of await this.#usage.look(nowMs())) await this.#raise(alert);
-        for (const alert of await this.#margin.look(nowMs())) await this.#raise(alert);
-      } catch (err) {
-        // What it has seen counts for nothing until it is stored.
-        this.#usage.forget();
-        this.#margin.forget();
-        log.error({ err }, 'balances could not be checked; this is tried again');
-      }
+    for (const each of watching ? shared : []) {
+      const raised = await this.#tried(async () => {
+        for (const alert of await each.look(nowMs())) await this.#raise(alert);
+      });
+      // What it has seen counts for nothing until it is stored.
+      if (!raised) each.forget();
     }
     if (nowMs() - this.#prunedAtMs < PRUNE_MS) return;
     this.#prunedAtMs = nowMs();
     await store.prune(nowMs() - KEEP_MS);
+  }
+
+  /** Whether it was done; what one of them cannot look at, or cannot store, keeps nobody from the others. */
+  async #tried(look: () => Promise<void>): Promise<boolean> {
+    try {
+      await look();
+      return true;
+    } catch (err) {
+      this.#options.log.error({ err }, 'alerts could not be checked; this is tried again');
+      return false;
+    }
+  }
+
+  #keep(events: readonly Alert[]): void {
+    for (const event of events) this.#events.set(event.id, event);
   }
 
   /** Whether this gateway is the one of several that watches what all of them share. */
@@ -182,13 +193,11 @@ export class Alerts {
   async auditFailed({ findings }: AuditReport): Promise<void> {
     if (!this.enabled) return;
     const atMs = this.#options.nowMs();
-    await this.#raise({
-      id: alertId('audit.failed', ...findings),
-      type: 'audit.failed',
-      atMs,
-      accountIds: [],
-      data: { findings: findings.slice(0, 20), count: findings.length },
-    });
+    const id = alertId('audit.failed', ...findings);
+    const data = { findings: findings.slice(0, 20), count: findings.length };
+    const event = { id, type: 'audit.failed', atMs, accountIds: [], data } as const;
+    this.#keep([event]);
+    await this.#raiseEvent(event);
   }
 
   /** An alert that means nothing, to everybody that the configuration names; what became of each delivery at once. */
@@ -222,6 +231,11 @@ export class Alerts {
     return this.#options.store.alerts(query);
   }
 
+  /** Of keys and accounts that were erased. */
+  forgetNames(ids: ReadonlySet<string>): Promise<void> {
+    return this.#options.store.forgetNames(ids);
+  }
+
   deliveries(
     query: PageQuery & { readonly state: DeliveryState | null },
   ): Promise<readonly (Delivery & { readonly number: number })[]> {
@@ -237,6 +251,11 @@ export class Alerts {
     if (this.#roots.size >= ROOTS_MAX) this.#roots.clear();
     this.#roots.set(accountId, root);
     return root;
+  }
+
+  async #raiseEvent(event: Alert): Promise<void> {
+    await this.#raise(event);
+    this.#events.delete(event.id);
   }
 
   async #raise(alert: Alert): Promise<void> {

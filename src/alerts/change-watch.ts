@@ -30,7 +30,10 @@ export class ChangeWatch {
     this.#read = new Set();
   }
 
-  /** The ids of keys and accounts that were changed since the last time; at first, of the last changes that there were. */
+  /**
+   * The ids of keys and accounts that were changed since the last time, in the order of their changes; at first, of the last
+   * changes that there were.
+   */
   async next(): Promise<readonly string[]> {
     const after = this.#newest === null ? undefined : this.#newest - LATE_ENTRIES;
     const changed = new Set<string>();
@@ -48,6 +51,7 @@ export class ChangeWatch {
     this.#newest = [...read].reduce((most, number) => Math.max(most, number), this.#newest ?? 0);
     const oldest = this.#newest - LATE_ENTRIES;
     this.#read = new Set([...read].filter((number) => number > oldest));
-    return [...changed];
+    // The trail is read from its end.
+    return [...changed].reverse();
   }
 }

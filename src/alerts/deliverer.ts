@@ -6,7 +6,7 @@
 import { HOUR_MS } from '../core/time.ts';
 import { retryAfterSeconds } from '../lib/retry-after.ts';
 import { CONNECTIONS_MAX } from './mailer.ts';
-import type { Delivery } from './port.ts';
+import type { Delivery, DueTarget } from './port.ts';
 import { ReceiverBusy, ReceiverGone } from './post.ts';
 import { Sender, type SenderOptions } from './sender.ts';
 import type { SqlAlertStore } from './sql-store.ts';
@@ -18,7 +18,7 @@ const AT_ONCE = 64;
 /** Of one account, with all below it: whoever has many receivers that hang must leave room for others. */
 const OF_AN_ACCOUNT_AT_ONCE = 2;
 /** Targets that are looked at together. */
-const TARGETS_MAX = 1_000;
+const TARGETS_PAGE = 1_000;
 const SECOND_MS = 1_000;
 /** How long after each attempt the next one is made; after the last of them it is a dead letter. */
 export const RETRY_AFTER_MS: readonly number[] = [
@@ -59,13 +59,20 @@ export class Deliverer {
   /** All that is due and has its turn, and what has it behind that; resolves when each was tried. */
   async deliverDue(): Promise<void> {
     const { store, nowMs } = this.#options;
-    if (this.#closed) return;
-    const due: { readonly target: string; readonly quotas: readonly Quota[] }[] = [];
-    for (const target of await store.dueTargets(nowMs(), TARGETS_MAX)) {
-      due.push({ target, quotas: await this.#quotasOf(target) });
+    const begun: Promise<void>[] = [];
+    // However many have to wait for others of their account, those behind them are found.
+    for (let after: DueTarget | null = null; !this.#closed && this.#running.size < AT_ONCE; ) {
+      const due: readonly DueTarget[] = await store.dueTargets(nowMs(), TARGETS_PAGE, after);
+      for (const { target } of due) {
+        // What has ended leaves its place to what waits.
+        const tried = this.#begin(target, await this.#quotasOf(target))?.then(() => this.deliverDue());
+        // Told below, when the others have begun too.
+        tried?.catch(() => {});
+        if (tried !== undefined) begun.push(tried);
+      }
+      after = due.at(-1) ?? null;
+      if (due.length < TARGETS_PAGE) break;
     }
-    // What has ended leaves its place to what waits.
-    const begun = due.flatMap(({ target, quotas }) => this.#begin(target, quotas)?.then(() => this.deliverDue()) ?? []);
     await Promise.all(begun);
   }
 

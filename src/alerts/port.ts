@@ -21,6 +21,13 @@ export interface Delivery {
   readonly error: string | null;
 }
 
+/** A target, with when the first of its deliveries is due, and the number of the oldest. */
+export interface DueTarget {
+  readonly target: string;
+  readonly dueAtMs: number;
+  readonly number: number;
+}
+
 export interface StoredAlert {
   readonly number: number;
   readonly id: string;

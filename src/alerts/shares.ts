@@ -19,8 +19,14 @@ export interface Share {
 
 /** Where a balance is counted from: what had been bought and used when it was bought last. */
 export interface BalanceBase {
-  readonly purchased: bigint;
+  readonly bought: bigint;
   readonly used: bigint;
+}
+
+export interface BalanceCount {
+  readonly base: BalanceBase;
+  /** What was given since and before without being bought: it begins no new count, but levels are told again. */
+  readonly otherwise: bigint;
 }
 
 /** Credit that somebody has, or null where another one pays. */
@@ -42,7 +48,7 @@ export function balanceOfAccount({ account, purchased, used }: AccountSummary): 
   return { scope: 'account', id: account.id, name: account.name, purchased, used };
 }
 
-export function balanceShare({ purchased, used, ...subject }: Balance, base: BalanceBase): Share {
+export function balanceShare({ purchased, used, ...subject }: Balance, { base, otherwise }: BalanceCount): Share {
   return {
     ...subject,
     limit: 'balance',
@@ -50,7 +56,7 @@ export function balanceShare({ purchased, used, ...subject }: Balance, base: Bal
     used: used - base.used,
     amount: purchased - base.used,
     period: 'none',
-    epoch: `${purchased}`,
+    epoch: otherwise === 0n ? `${base.bought}` : `${base.bought} ${otherwise}`,
   };
 }
 

@@ -3,12 +3,13 @@ import type { AlertType } from '../core/alert-types.ts';
 import { amount, integer, integerOrNull, type Row, text, textOrNull } from '../storage/columns.ts';
 import { allOf, type SqlEngine, type Value } from '../storage/sql-engine.ts';
 import type { Alert } from './alert.ts';
-import { alertBody } from './alert.ts';
+import { alertBody, withoutName } from './alert.ts';
 import type {
   AccountReceiver,
   AccountWebhook,
   Delivery,
   DeliveryState,
+  DueTarget,
   PageQuery,
   ReceiverKind,
   StoredAlert,
@@ -24,8 +25,17 @@ const RECORD = '';
  */
 const WAITING = `state IN ('pending', 'queued')`;
 const OF_ANY_VERSION = /^(command|webhook \S+|account \S+)$/;
+/** So long a target rests at most after a failure: what is never taken must not keep the rest back for days. */
+const REST_MS_MAX = 1_800_000;
+/** Targets that have failed last, until what failed is due again. */
+const RESTING = `SELECT f.target FROM @alerts f JOIN @alert_results r ON r.target = f.target
+  WHERE ${WAITING} AND attempts > 0 AND due_at_ms > $1
+    AND failed_at_ms > $1 - ${REST_MS_MAX} AND coalesce(delivered_at_ms, 0) <= failed_at_ms`;
 /** At the time that is the first value. */
-const DUE = `${WAITING} AND due_at_ms <= $1 AND leased_until_ms <= $1`;
+const DUE = `${WAITING} AND due_at_ms <= $1 AND leased_until_ms <= $1 AND target NOT IN (${RESTING})`;
+
+/** Rows that are read together when names are forgotten. */
+const FORGET_PAGE = 1_000;
 
 /** Several gateways may share it. Every change of a delivery is one statement, so that none of them sees half of one. */
 export class SqlAlertStore {
@@ -61,18 +71,30 @@ export class SqlAlertStore {
     return rows.map(deliveryIn);
   }
 
-  /** Targets with a delivery that is due and that nobody has leased; who waits longest is first. */
-  async dueTargets(nowMs: number, limit: number): Promise<readonly string[]> {
+  /**
+   * Targets with a delivery that is due and that nobody has leased, those after one of them. The operator's own are first, and
+   * of these and of the others who waits longest.
+   */
+  async dueTargets(nowMs: number, limit: number, after: DueTarget | null = null): Promise<readonly DueTarget[]> {
+    const place = `CASE WHEN target LIKE 'account %' THEN 1 ELSE 0 END, MIN(due_at_ms), MIN(number)`;
+    const behind = after === null ? '' : `HAVING (${place}) > ($3, $4, $5)`;
     const rows = await this.#sql.read(
-      `SELECT target FROM @alerts WHERE ${DUE} GROUP BY target ORDER BY MIN(due_at_ms), MIN(number) LIMIT $2`,
-      [nowMs, limit],
+      `SELECT target, MIN(due_at_ms) AS due_at_ms, MIN(number) AS number FROM @alerts WHERE ${DUE}
+      GROUP BY target ${behind} ORDER BY ${place} LIMIT $2`,
+      after === null
+        ? [nowMs, limit]
+        : [nowMs, limit, after.target.startsWith('account ') ? 1 : 0, after.dueAtMs, after.number],
     );
-    return rows.map(({ target }) => String(target));
+    return rows.map((row) => ({
+      target: text(row, 'target'),
+      dueAtMs: integer(row, 'due_at_ms'),
+      number: integer(row, 'number'),
+    }));
   }
 
   /**
-   * Deliveries that are due, for this caller alone until `leaseUntilMs`: of all, or of one target. The conditions are
-   * there twice: whoever waits for the row of another finds them changed.
+   * Deliveries that are due, the oldest of them, for this caller alone until `leaseUntilMs`: of all, or of one target. The
+   * conditions are there twice: whoever waits for the row of another finds them changed.
    */
   async lease(
     nowMs: number,
@@ -84,7 +106,7 @@ export class SqlAlertStore {
     const due = target === null ? DUE : `${DUE} AND target = $${values.push(target)}`;
     const rows = await this.#sql.write(
       `UPDATE @alerts SET leased_until_ms = $2 WHERE number IN (
-        SELECT number FROM @alerts WHERE ${due} ORDER BY due_at_ms, number LIMIT $3
+        SELECT number FROM @alerts WHERE ${due} ORDER BY at_ms, number LIMIT $3
       ) AND ${due} RETURNING *`,
       values,
     );
@@ -188,14 +210,14 @@ export class SqlAlertStore {
 
   async base(subject: string): Promise<BalanceBase | null> {
     const [row] = await this.#sql.read('SELECT purchased, used FROM @alert_bases WHERE subject = $1', [subject]);
-    return row === undefined ? null : { purchased: amount(row, 'purchased'), used: amount(row, 'used') };
+    return row === undefined ? null : { bought: amount(row, 'purchased'), used: amount(row, 'used') };
   }
 
-  async putBase(subject: string, { purchased, used }: BalanceBase): Promise<void> {
+  async putBase(subject: string, { bought, used }: BalanceBase): Promise<void> {
     await this.#sql.write(
       `INSERT INTO @alert_bases (subject, purchased, used) VALUES ($1, $2, $3)
       ON CONFLICT (subject) DO UPDATE SET purchased = excluded.purchased, used = excluded.used`,
-      [subject, String(purchased), String(used)],
+      [subject, String(bought), String(used)],
     );
   }
 
@@ -272,6 +294,24 @@ export class SqlAlertStore {
   async forgetTarget(target: string): Promise<void> {
     await this.#sql.write('DELETE FROM @alert_results WHERE target = $1', [target]);
     await this.#sql.write('UPDATE @alerts SET error = NULL WHERE target = $1 AND error IS NOT NULL', [target]);
+  }
+
+  /** Of these keys and accounts, wherever an alert has it. */
+  async forgetNames(ids: ReadonlySet<string>): Promise<void> {
+    for (let after: number | null = 0; after !== null; ) {
+      const rows: readonly Row[] = await this.#sql.read(
+        `SELECT number, id, body FROM @alerts WHERE number > $1 AND body LIKE '%"name":"%' ORDER BY number LIMIT $2`,
+        [after, FORGET_PAGE],
+      );
+      // All rows of an alert have the same body.
+      const bodies = new Map(rows.map((row) => [text(row, 'id'), text(row, 'body')]));
+      for (const [id, body] of bodies) {
+        const nameless = withoutName(body, ids);
+        if (nameless !== null) await this.#sql.write('UPDATE @alerts SET body = $2 WHERE id = $1', [id, nameless]);
+      }
+      const last = rows.at(-1);
+      after = last === undefined || rows.length < FORGET_PAGE ? null : integer(last, 'number');
+    }
   }
 
   /** Whether `owner` is the one who watches, from now until `untilMs`. */

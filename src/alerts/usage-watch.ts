@@ -12,6 +12,7 @@ import { type Levels, levelReached } from './levels.ts';
 import {
   type Balance,
   type BalanceBase,
+  type BalanceCount,
   balanceOfAccount,
   balanceOfKey,
   balanceShare,
@@ -22,7 +23,7 @@ import {
 } from './shares.ts';
 import type { SqlAlertStore } from './sql-store.ts';
 
-export type WatchedLedger = Pick<LedgerAdmin, 'usageReport' | 'getKey' | 'getAccount' | 'expiringKeys'>;
+export type WatchedLedger = Pick<LedgerAdmin, 'usageReport' | 'getKey' | 'getAccount' | 'expiringKeys' | 'credited'>;
 
 const KEYS_MAX = 100_000;
 /** Charges of the end of an hour may be seen after it. */
@@ -42,7 +43,8 @@ export class UsageWatch {
   #seen: ReadonlyMap<string, bigint> = new Map();
   /** Where the time begins that those are of: of another time, the same number says nothing. */
   #seenSinceMs = 0;
-  #bases = new Map<string, BalanceBase>();
+  /** By whose they are, with the `purchased` that they were found by: who gave what is asked only where that has changed. */
+  #counts = new Map<string, BalanceCount & Pick<Balance, 'purchased'>>();
   readonly #changes: ChangeWatch;
   readonly #expiries: ExpiryWatch;
   readonly #levels: () => Levels | null;
@@ -63,7 +65,7 @@ export class UsageWatch {
   /** Another one has watched meanwhile. */
   forget(): void {
     this.#seen = new Map();
-    this.#bases = new Map();
+    this.#counts = new Map();
     this.#changes.forget();
     this.#expiries.forget();
   }
@@ -128,16 +130,25 @@ export class UsageWatch {
     return alerts;
   }
 
-  /** Credit that is bought begins a new count; the first one is of all that was ever bought. */
+  /** Credit that is bought begins a new count, and nothing else does; the first one is of all that was ever bought. */
   async #balanceShare(balance: Balance): Promise<Share> {
-    const subject = `${balance.scope} ${balance.id}`;
-    const { purchased, used } = balance;
-    const known = this.#bases.get(subject) ?? (await this.#store.base(subject));
-    const same = known?.purchased === purchased;
-    const base = same ? known : { purchased, used: known === null ? 0n : used };
-    if (!same) await this.#store.putBase(subject, base);
-    this.#bases.set(subject, base);
-    return balanceShare(balance, base);
+    const { scope, id, purchased, used } = balance;
+    const subject = `bought ${scope} ${id}`;
+    const last = this.#counts.get(subject);
+    if (last?.purchased === purchased) return balanceShare(balance, last);
+    const { bought, otherwise } = await this.#ledger.credited(id);
+    const stored = last?.base ?? (await this.#store.base(subject));
+    const known = stored ?? (await this.#baseBefore(balance, bought));
+    const base = known?.bought === bought ? known : { bought, used: known === null ? 0n : used };
+    if (base !== stored) await this.#store.putBase(subject, base);
+    this.#counts.set(subject, { purchased, base, otherwise });
+    return balanceShare(balance, { base, otherwise });
+  }
+
+  /** Releases that counted anew with every change of `purchased` kept all of that, under another name. */
+  async #baseBefore({ scope, id, purchased }: Balance, bought: bigint): Promise<BalanceBase | null> {
+    const before = await this.#store.base(`${scope} ${id}`);
+    return before?.bought === purchased ? { ...before, bought } : before;
   }
 }
 

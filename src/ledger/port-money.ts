@@ -28,6 +28,8 @@ export const MONEY_OPERATIONS = {
     'sinceMs',
     'untilMs',
   ),
+  /** What a root, or a key that pays for itself, was given in all; refunds, which only give back, are left out. */
+  credited: lookup<(id: string) => Credited>().takes('id'),
   /** What is left of the promotional credit of a key or account, in the order in which it expires; null for an unknown one. */
   promotions: lookup<(id: string) => readonly OpenPromotion[] | null>().takes('id'),
 };
@@ -62,6 +64,13 @@ export interface FoundCharge {
 export interface Refused {
   readonly kind: 'refused';
   readonly reason: string;
+}
+
+export interface Credited {
+  /** Also promotional credit. */
+  readonly bought: bigint;
+  /** By corrections, and by keys that joined an account. */
+  readonly otherwise: bigint;
 }
 
 /** Promotional credit of which something is left. */

@@ -88,22 +88,39 @@ for (const [name, open] of Object.entries(ENGINES)) {
       assert.equal((await all.two.lease(5_000, 9_000, 10)).length, 6);
     });
 
+    const targetsDue = async (store: SqlAlertStore, ...query: Parameters<SqlAlertStore['dueTargets']>) =>
+      (await store.dueTargets(...query)).map(({ target }) => target);
+
     test('are leased of one target alone, or raised with a lease; targets that wait are known, who waits longest first', async () => {
       await using all = await stores();
       await all.one.raise(alert('a'), ['webhook x', 'command'], 1_000);
       await all.one.raise(alert('b'), ['webhook x', 'webhook y'], 900);
       const named = (leased: Awaited<ReturnType<typeof all.one.lease>>) =>
         leased.map(({ alertId, target }) => `${alertId} ${target}`).sort();
-      assert.deepEqual(await all.two.dueTargets(899, 10), []);
-      assert.deepEqual(await all.two.dueTargets(1_000, 10), ['webhook x', 'webhook y', 'command']);
-      assert.deepEqual(await all.two.dueTargets(1_000, 1), ['webhook x']);
-      assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, 'webhook x')), ['b webhook x']);
-      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, 'webhook x')), ['a webhook x']);
-      assert.deepEqual(await all.one.dueTargets(1_000, 10), ['webhook y', 'command']);
+      assert.deepEqual(await targetsDue(all.two, 899, 10), []);
+      assert.deepEqual(await targetsDue(all.two, 1_000, 10), ['webhook x', 'webhook y', 'command']);
+      assert.deepEqual(await targetsDue(all.two, 1_000, 1), ['webhook x']);
+      assert.deepEqual(named(await all.two.lease(1_000, 5_000, 1, 'webhook x')), ['a webhook x']);
+      assert.deepEqual(named(await all.one.lease(1_000, 5_000, 10, 'webhook x')), ['b webhook x']);
+      assert.deepEqual(await targetsDue(all.one, 1_000, 10), ['webhook y', 'command']);
       await all.one.raise(alert('c'), ['slack z'], 1_000, 5_000);
-      assert.deepEqual(await all.two.dueTargets(4_999, 10), ['webhook y', 'command']);
+      assert.deepEqual(await targetsDue(all.two, 4_999, 10), ['webhook y', 'command']);
       assert.deepEqual(named(await all.one.waitingOf('c')), ['c slack z']);
-      assert.deepEqual(await all.one.dueTargets(5_000, 10), ['webhook x', 'webhook y', 'command', 'slack z']);
+      assert.deepEqual(await targetsDue(all.one, 5_000, 10), ['webhook x', 'webhook y', 'command', 'slack z']);
+    });
+
+    test('are found a page at a time, the receivers of the operator before those of accounts', async () => {
+      await using all = await stores();
+      await all.one.raise(alert('a'), ['account x', 'account y', 'account y slack_1'], 1_000);
+      await all.one.raise(alert('b'), ['account z', 'account y', 'webhook x', 'command'], 1_001);
+      await all.one.raise(alert('c'), ['account w', 'slack x'], 900);
+      const found: string[] = [];
+      for (let after = null, page = null; page === null || page.length === 2; after = page.at(-1) ?? null) {
+        page = await all.two.dueTargets(1_001, 2, after);
+        found.push(...page.map(({ target }) => target));
+      }
+      const ofAccounts = ['account w', 'account x', 'account y', 'account y slack_1', 'account z'];
+      assert.deepEqual(found, ['slack x', 'webhook x', 'command', ...ofAccounts]);
     });
 
     test('end delivered or dead, and are pruned only then', async () => {
@@ -155,6 +172,28 @@ for (const [name, open] of Object.entries(ENGINES)) {
       ]);
     });
 
+    test('wait behind one that failed last until that is due, half an hour at most, or until something is taken', async () => {
+      await using all = await stores();
+      const leased = async (nowMs: number) =>
+        (await all.two.lease(nowMs, nowMs, 1, 'slack x')).map(({ alertId }) => alertId);
+      for (const id of ['a', 'b']) await all.one.raise(alert(id), ['slack x', 'slack y'], 1_000);
+      const [first] = await all.one.lease(1_000, 1_000, 1, 'slack x');
+      assert.ok(first !== undefined);
+      await all.one.failed(first, 'no answer', 8_000, 2_000);
+      assert.deepEqual([await leased(7_999), await targetsDue(all.two, 7_999, 10)], [[], ['slack y']]);
+      assert.deepEqual([await leased(8_000), await targetsDue(all.two, 8_000, 10)], [['a'], ['slack x', 'slack y']]);
+      await all.one.failed(first, 'no answer', 90_000_000, 10_000);
+      assert.deepEqual(await leased(1_809_999), []);
+      assert.deepEqual(await leased(1_810_000), ['b']);
+      await all.one.failed(first, 'no answer', 90_000_000, 2_000_000);
+      assert.deepEqual(await leased(2_000_001), []);
+      await all.one.raise(alert('c'), ['slack x'], 1_000);
+      const [taken] = await all.one.waitingOf('c');
+      assert.ok(taken !== undefined);
+      await all.one.delivered(taken, 2_000_001);
+      assert.deepEqual(await leased(2_000_001), ['b']);
+    });
+
     test('for receivers that gateways of 0.2 do not know are left alone by these', async () => {
       await using all = await stores();
       const targets = ['webhook x', 'command', 'account a', 'slack x', 'email x', 'account a slack_1'];
@@ -163,7 +202,7 @@ for (const [name, open] of Object.entries(ENGINES)) {
       const [old] = all.engines;
       const due = await old.read(`SELECT target FROM @alerts WHERE state = 'pending' AND due_at_ms <= $1`, [1_000]);
       assert.deepEqual(due.map(({ target }) => target).sort(), ['account a', 'command', 'webhook x']);
-      assert.deepEqual([...(await all.two.dueTargets(1_000, 10))].sort(), [...targets].sort());
+      assert.deepEqual((await targetsDue(all.two, 1_000, 10)).sort(), [...targets].sort());
       const query = { limit: 10, before: null, alertId: null } as const;
       assert.equal((await all.two.deliveries({ ...query, state: 'pending' })).length, 6);
       const [slack] = await all.one.lease(1_000, 5_000, 1, 'slack x');
@@ -201,6 +240,32 @@ for (const [name, open] of Object.entries(ENGINES)) {
       const kept = await all.one.deliveries({ limit: 10, before: null, state: null, alertId: first.alertId });
       assert.equal(kept.find(({ target }) => target === 'slack x')?.error, null);
       assert.deepEqual([(await all.one.results(['slack x'])).size, (await all.one.results([])).size], [0, 0]);
+    });
+
+    test('of what was erased keep no names, in what was sent and in what waits', async () => {
+      await using all = await stores();
+      const about = (id: string, data: Alert['data']) => all.one.raise(alert(id, { data }), ['webhook x'], 1_000);
+      await about('key', { level: 80, key: 'key_1', name: 'Ann', within_days: 1 });
+      await about('account', { account: 'acct_1', name: 'Acme "Ltd"' });
+      await about('other', { key: 'key_10', name: 'Bob' });
+      await about('none', { provider: 'p', name: 'key_1' });
+      // More than are read together.
+      for (let index = 0; index < 6; index++) {
+        const targets = Array.from({ length: 200 }, (_, target) => `webhook ${target}`);
+        await all.one.raise(alert(`many-${index}`, { data: { key: 'key_2', name: `Eve ${index}` } }), targets, 1_000);
+      }
+      await all.two.forgetNames(new Set(['key_1', 'acct_1', 'key_2']));
+      const stored = await all.one.alerts({ limit: 20, before: null, type: null });
+      const kept = new Map(stored.map(({ id, body }) => [id, JSON.parse(body)]));
+      const time = { type: 'circuit.open', timestamp: '1970-01-01T00:00:01.000Z' };
+      const data = { level: 80, key: 'key_1', name: null, within_days: 1 };
+      assert.deepEqual(kept.get('key'), { ...time, data });
+      assert.deepEqual(kept.get('account'), { ...time, data: { account: 'acct_1', name: null } });
+      assert.equal(kept.get('other').data.name, 'Bob');
+      assert.equal(kept.get('none').data.name, 'key_1');
+      const bodies = (await all.one.lease(1_000, 5_000, 2_000)).map(({ body }) => body);
+      assert.equal(bodies.length, 4 + 6 * 200);
+      assert.equal(bodies.filter((body) => /Ann|Acme|Eve/.test(body)).length, 0);
     });
 
     test('receivers of accounts are kept, no more than an account may have', async () => {
@@ -263,9 +328,9 @@ for (const [name, open] of Object.entries(ENGINES)) {
     test('bases of balances and webhooks of accounts are kept', async () => {
       await using all = await stores();
       assert.equal(await all.one.base('key k'), null);
-      await all.one.putBase('key k', { purchased: 2n ** 62n, used: 0n });
-      await all.two.putBase('key k', { purchased: 2n ** 62n, used: 7n });
-      assert.deepEqual(await all.one.base('key k'), { purchased: 2n ** 62n, used: 7n });
+      await all.one.putBase('key k', { bought: 2n ** 62n, used: 0n });
+      await all.two.putBase('key k', { bought: 2n ** 62n, used: 7n });
+      assert.deepEqual(await all.one.base('key k'), { bought: 2n ** 62n, used: 7n });
       await all.one.putWebhook({ accountId: 'a', url: 'https://one', sealedSecret: 's' });
       await all.one.putWebhook({ accountId: 'a', url: 'https://two', sealedSecret: 't' });
       assert.deepEqual(await all.two.webhooks(['b', 'a']), [{ accountId: 'a', url: 'https://two', sealedSecret: 't' }]);

@@ -71,6 +71,33 @@ export function moneyContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('what a payer was given is known by its kind: bought, or otherwise; refunds and what was taken away are neither', async () => {
+    const bench = await Bench.open(open);
+    const { ledger } = bench;
+    const root = newAccount({ name: 'org' });
+    await ledger.createAccount(root);
+    assert.deepEqual(await ledger.credited(root.id), { bought: 0n, otherwise: 0n });
+    await ledger.addAccountCredit(root.id, 'invoice', 100n, null);
+    await ledger.addAccountCredit(root.id, 'welcome', 20n, null, { expiresAtMs: bench.clock.nowMs() + 60_000 });
+    await ledger.correct(correctionOf(root.id, 7n));
+    await ledger.correct(correctionOf(root.id, -5n));
+    const lone = await bench.creditKey(30n);
+    await charged(bench, lone, 'r1', 10n);
+    await ledger.refund(refundOf(lone, 'r1', { amountNanos: 4n }));
+    assert.deepEqual(await ledger.credited(lone), { bought: 30n, otherwise: 0n });
+    assert.equal((await ledger.joinAccount(lone, root.id, 'crossing')).kind, 'changed');
+    await ledger.refund(refundOf(lone, 'r1'));
+    assert.deepEqual(await ledger.credited(root.id), { bought: 120n, otherwise: 7n + 24n });
+    // In all, it may be more than anybody can have.
+    const rich = await bench.creditKey(0n);
+    for (const round of ['a', 'b', 'c']) {
+      await ledger.addCredit(rich, `bought ${round}`, AMOUNT_MAX, null);
+      await ledger.correct(correctionOf(rich, -AMOUNT_MAX, { entryId: `back ${round}` }));
+    }
+    assert.deepEqual(await ledger.credited(rich), { bought: 3n * AMOUNT_MAX, otherwise: 0n });
+    await bench.close();
+  });
+
   test('[R73] all refunds of a request together never exceed its charge', async () => {
     const bench = await Bench.open(open);
     const keyId = await bench.creditKey(100n);

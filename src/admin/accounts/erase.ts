@@ -1,6 +1,6 @@
 /**
- * The data of a customer who leaves: names, labels, ids of other systems, receivers of alerts and the request log go; the entries of the
- * ledger stay, under ids that say nothing, because balances and statements are recomputed from them.
+ * The data of a customer who leaves: names, also those in alerts, labels, ids of other systems, receivers of alerts and the
+ * request log go; the entries of the ledger stay, under ids that say nothing, because balances and statements are recomputed from them.
  */
 import { AdminError } from '../error.ts';
 import type { View } from '../http/view.ts';
@@ -37,6 +37,7 @@ export async function eraseAccount(
       await admin.accounts.change(each.id, { ...nothing, status: 'closed' }, undefined);
     } else if (each.name !== ERASED) namesKept++;
   }
+  await admin.alerts.forgetNames([...accounts.map((each) => each.id), ...keyIds]);
   const requests = await admin.requests.forget(keyIds);
   return { id, accounts: accounts.length, keys: keyIds.length, requests, names_kept: namesKept };
 }

@@ -195,6 +195,11 @@ export class AlertService {
     }
   }
 
+  /** What stored alerts call these keys and accounts. */
+  forgetNames(ids: readonly string[]): Promise<void> {
+    return this.#alerts.forgetNames(new Set(ids));
+  }
+
   /** What a name leads to is judged when it is called; an address that is written down, at once. */
   #requireAddress(field: string, url: string): void {
     const wrong = wrongWebhookUrl(url);

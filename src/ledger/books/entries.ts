@@ -1,9 +1,12 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
 import { amount, integer, type Row, text } from '../../storage/columns.ts';
-import type { FoundCharge } from '../port.ts';
+import type { Credited, FoundCharge } from '../port.ts';
 import type { NewEntry } from '../rules/money-rules.ts';
 import type { Dialect } from './dialect.ts';
 import { insertion, query, queryOne, type Work } from './work.ts';
+
+/** Of amounts whose sum may be out of range, two are made: what has left again counts too. */
+const HALF = 4_294_967_296n;
 
 const ADD = insertion('@account_entries', [
   ...['node_id', 'kind', 'id', 'amount', 'at_ms', 'other_id', 'note', 'actor'],
@@ -69,6 +72,23 @@ export function* refundedOf(keyId: string, chargeId: string): Work<bigint> {
     chargeId,
   );
   return row === undefined ? 0n : amount(row, 'refunded');
+}
+
+/** The entries of each kind follow each other: refunds, of which there may be many, are not read. */
+export function* credited(nodeId: string): Work<Credited> {
+  const rows = yield* query(
+    `SELECT kind, sum(amount / ${HALF}) AS high, sum(amount % ${HALF}) AS low FROM @account_entries
+    WHERE node_id = $1 AND kind IN ('purchase', 'promotion', 'correction', 'transfer_in') AND amount > 0 GROUP BY kind`,
+    nodeId,
+  );
+  let bought = 0n;
+  let otherwise = 0n;
+  for (const row of rows) {
+    const sum = amount(row, 'high') * HALF + amount(row, 'low');
+    if (text(row, 'kind') === 'purchase' || text(row, 'kind') === 'promotion') bought += sum;
+    else otherwise += sum;
+  }
+  return { bought, otherwise };
 }
 
 /** By as many look-ups as there are keys: entries are kept by key, and nobody else asks for one without knowing its key. */

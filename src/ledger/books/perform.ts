@@ -6,7 +6,7 @@ import { audit } from './audit.ts';
 import type { Books } from './books.ts';
 import type { Reading } from './dialect.ts';
 import { getDocument, putDocument } from './documents.ts';
-import { findCharge } from './entries.ts';
+import { credited, findCharge } from './entries.ts';
 import { expiringKeys, keyIds, listKeys } from './key-list.ts';
 import { addCredit, addSecret, changeKey, createKey, createKeys, getKey, revokeSecret } from './keys.ts';
 import { correct, openPromotions, refund } from './money.ts';
@@ -38,6 +38,7 @@ const HANDLERS = {
   appendRuns: (_, { runs }) => appendRuns(runs),
   cancelRun: ({ nowMs }, { keyId, id }) => cancelRun(keyId, id, nowMs),
   deleteRun: (_, { keyId, id }) => deleteRun(keyId, id),
+  credited: (_, { id }) => credited(id),
   endRun: ({ nowMs }, { keyId, end }) => endRun(keyId, end, nowMs),
   findRun: ({ nowMs }, { keyId, name }) => findRun(keyId, name, nowMs),
   readRun: (_, { keyId, id, after, bytesMax }) => readRun(keyId, id, after, bytesMax),

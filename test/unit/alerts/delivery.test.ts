@@ -65,6 +65,50 @@ describe('a webhook', () => {
     assert.deepEqual(await alerts.deliveries({ ...query, state: 'pending' }), []);
   });
 
+  test('that fails rests until what failed is due, and then gets all that waits, the oldest first', async (t) => {
+    const receiver = await webhookReceiver(t, () => SECRET);
+    const webhooks = [{ name: 'ops', url: receiver.url, secret: SECRET, types: null }];
+    const { alerts, another, clock, store } = world(t, () => policyOf({ webhooks, ca: receiver.ca }));
+    const gateways = [alerts, another()];
+    const raise = (id: string): Promise<boolean> =>
+      store.raise({ id, type: 'alert.test', atMs: clock.atMs, accountIds: [], data: {} }, ['webhook ops'], clock.atMs);
+    /** What it is sent when so much time has passed. */
+    const sentAfter = async (ms: number): Promise<readonly string[]> => {
+      const before = receiver.received.length;
+      clock.atMs += ms;
+      for (const gateway of gateways) await gateway.deliver();
+      return receiver.received.slice(before).map(({ id }) => id);
+    };
+    const [first = 0, second = 0, third = 0, fourth = 0, fifth = 0] = RETRY_AFTER_MS;
+    for (const id of ['a', 'b', 'c']) await raise(id);
+    receiver.answer(500);
+    assert.deepEqual(await sentAfter(0), ['a']);
+    await raise('d');
+    assert.deepEqual(await sentAfter(first - 1), []);
+    assert.deepEqual(await sentAfter(1), ['a']);
+    receiver.answer(204);
+    assert.deepEqual(await sentAfter(second), ['a', 'b', 'c', 'd']);
+
+    // Half an hour at most: what is never taken does not keep the rest back for days.
+    for (const id of ['e', 'f', 'g']) await raise(id);
+    receiver.answer(500);
+    for (const wait of [0, first, second, third, fourth]) assert.deepEqual(await sentAfter(wait), ['e']);
+    receiver.answer(204);
+    assert.deepEqual(await sentAfter(1_800_000 - 1), []);
+    assert.deepEqual(await sentAfter(1), ['f', 'g']);
+    assert.deepEqual(await sentAfter(fifth - 1_800_000), ['e']);
+
+    // Nor does it rest where something was taken meanwhile.
+    for (const id of ['h', 'i']) await raise(id);
+    receiver.answer(500);
+    assert.deepEqual(await sentAfter(0), ['h']);
+    receiver.answer(204);
+    clock.atMs += 1;
+    await alerts.test();
+    assert.deepEqual(await sentAfter(0), ['i']);
+    assert.deepEqual(await sentAfter(first), ['h']);
+  });
+
   test('whose answer was not noted before the gateway died gets the alert again, with the same id', async (t) => {
     const receiver = await webhookReceiver(t, () => SECRET);
     const webhooks = [{ name: 'ops', url: receiver.url, secret: SECRET, types: null }];

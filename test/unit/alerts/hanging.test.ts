@@ -118,12 +118,41 @@ describe('[F45] a receiver that hangs', () => {
     const again = alerts.deliver();
     const before = await store.dueTargets(clock.atMs, 100);
     assert.deepEqual(
-      before,
+      before.map(({ target }) => target),
       teams.slice(1).map(({ id }) => `account ${id}`),
     );
     assert.equal(hanging.calls(), 3);
     hanging.end();
     await Promise.all([delivering, again]);
     assert.deepEqual(await store.dueTargets(clock.atMs, 100), [], 'each had its turn');
+  });
+
+  test('with more that waits below one account than is looked at together, keeps nobody else waiting', async (t) => {
+    const hanging = await hangingReceiver(t);
+    const certificate = certificateOfLocalhost();
+    let secret = '';
+    const customer = await webhookReceiver(t, () => secret, certificate);
+    const operator = await webhookReceiver(t, () => SECRET, certificate);
+    const webhooks = [{ name: 'pager', url: operator.url, secret: SECRET, types: null }];
+    const { alerts, store, clock, service } = world(t, () =>
+      policyOf({ webhooks, ca: certificate.cert, accountsAllowPrivate: true }),
+    );
+    const root = await service.accounts.create({ name: 'root' });
+    const team = await service.accounts.create({ name: 'team', parent: root.id });
+    const other = await service.accounts.create({ name: 'other' });
+    for (const { id } of [root, team]) await alerts.receivers.setWebhook(id, hanging.url);
+    secret = String((await alerts.receivers.setWebhook(other.id, customer.url)).secret);
+    // The two that hang have waited longest, and those behind them are more than two looks find.
+    await store.raise(alertOf('first'), [`account ${root.id}`, `account ${team.id}`], clock.atMs - 2);
+    const behind = Array.from({ length: 2_100 }, (_, index) => `account ${root.id} slack_${index}`);
+    await store.raise(alertOf('behind'), behind, clock.atMs - 1);
+    await store.raise(alertOf('newer'), [`account ${other.id}`, 'webhook pager'], clock.atMs);
+    const delivering = alerts.deliver();
+    await operator.until(({ id }) => id === 'newer');
+    await customer.until(({ id }) => id === 'newer');
+    assert.equal(hanging.calls(), 2, 'the account has its share');
+    const closing = alerts.close();
+    hanging.end();
+    await Promise.all([delivering, closing]);
   });
 });

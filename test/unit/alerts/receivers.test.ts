@@ -210,7 +210,17 @@ describe('receivers of an account', () => {
       [[`account ${id} ${slack.id}`, `account ${id} has no receiver ${slack.id} any more`]],
     );
     await service.alerts.addReceiver(id, { kind: 'email', address: 'a@example.com' });
+    await service.accounts.addCredit(id, { amount: '5' });
+    const below = await service.accounts.create({ name: 'Ann', parent: id });
+    const expires_at = new Date(clock.atMs + 3_600_000).toISOString();
+    await service.createKey({ mode: 'credit', label: 'laptop of Ann', account: below.id, expires_at });
+    await alerts.watch();
+    const told = async () => JSON.stringify((await service.alerts.list({})).data);
+    assert.match(await told(), /Key laptop of Ann \(key_\w+\) expires/);
+    await service.money.correct(id, { amount: '-5', reason: 'paid out' });
     await service.call('eraseAccount', { id, body: { name } });
+    assert.match(await told(), /Key key_\w+ expires/);
+    assert.doesNotMatch(await told(), /Ann|Acme/);
     assert.deepEqual((await service.alerts.accountReceivers(id)).data, []);
     assert.equal(JSON.stringify(await service.alerts.receivers()).includes('a@example.com'), false);
   });

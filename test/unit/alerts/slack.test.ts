@@ -54,12 +54,16 @@ describe('a Slack channel', () => {
 
   test('that says when it may be called again is called then, with all that waits for it, and a day later at most', async (t) => {
     const channel = await slackReceiver(t);
-    const { alerts, store, clock } = world(t, () => policyOf({ slack: to(channel.url) }));
+    const slack = ['one', 'two', 'ops'].flatMap((name) => to(channel.url).map((one) => ({ ...one, name })));
+    const { alerts, store, clock } = world(t, () => policyOf({ slack }));
     const begunAtMs = clock.atMs;
-    const asked = async (id: string, retryAfter: string): Promise<number | undefined> => {
-      channel.answer({ status: 429, text: 'rate_limited', headers: { 'retry-after': retryAfter } });
+    const raise = (id: string, name: string): Promise<boolean> => {
       const alert = { id, type: 'alert.test', atMs: clock.atMs, accountIds: [], data: {} } as const;
-      await store.raise(alert, ['slack ops'], clock.atMs);
+      return store.raise(alert, [`slack ${name}`], clock.atMs);
+    };
+    const asked = async (id: string, name: string, retryAfter: string): Promise<number | undefined> => {
+      channel.answer({ status: 429, text: 'rate_limited', headers: { 'retry-after': retryAfter } });
+      await raise(id, name);
       await alerts.deliver();
       const [delivery] = await store.deliveries({ limit: 1, before: null, state: null, alertId: id });
       assert.deepEqual(
@@ -69,18 +73,19 @@ describe('a Slack channel', () => {
       return (delivery?.dueAtMs ?? 0) - begunAtMs;
     };
     // No sooner than without it, for otherwise all attempts would be used up within moments.
-    assert.equal(await asked('alrt_1', '1'), RETRY_AFTER_MS[0]);
-    assert.equal(await asked('alrt_2', 'soon'), RETRY_AFTER_MS[0]);
-    assert.equal(await asked('alrt_3', new Date(begunAtMs + 20_000).toUTCString()), 20_000);
+    assert.equal(await asked('alrt_1', 'one', '1'), RETRY_AFTER_MS[0]);
+    assert.equal(await asked('alrt_2', 'two', 'soon'), RETRY_AFTER_MS[0]);
+    assert.equal(await asked('alrt_3', 'ops', new Date(begunAtMs + 20_000).toUTCString()), 20_000);
     assert.equal(channel.calls, 3);
     channel.answer(null);
+    await raise('alrt_4', 'ops');
     clock.atMs += 19_000;
     await alerts.deliver();
-    assert.equal(channel.calls, 3, 'what was due sooner waits as well');
+    assert.deepEqual([channel.calls, channel.texts.length], [5, 2], 'what was due sooner waits as well');
     clock.atMs += 1_000;
     await alerts.deliver();
-    assert.deepEqual([channel.calls, channel.texts.length], [6, 3]);
-    assert.equal(await asked('alrt_4', '999999999'), 20_000 + DAY_MS);
+    assert.deepEqual([channel.calls, channel.texts.length], [7, 4]);
+    assert.equal(await asked('alrt_5', 'ops', '999999999'), 20_000 + DAY_MS);
   });
 
   test('is called by http where it is private and the operator allows that, and never at a public address', async (t) => {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { alertId } from '../../../src/alerts/alert.ts';
-import { Alerts } from '../../../src/alerts/alerts.ts';
+import { Alerts, type AlertsOptions } from '../../../src/alerts/alerts.ts';
 import { ChangeWatch } from '../../../src/alerts/change-watch.ts';
 import { ExpiryWatch } from '../../../src/alerts/expiry-watch.ts';
 import { type Levels, levelReached } from '../../../src/alerts/levels.ts';
@@ -28,7 +28,7 @@ function world(t: TestContext) {
   t.after(() => engine.close());
   const store = new SqlAlertStore(engine);
   let providers: readonly WatchedProvider[] = [];
-  const gateway = (): Alerts =>
+  const gateway = (change: Partial<AlertsOptions> = {}): Alerts =>
     new Alerts({
       store,
       ledger,
@@ -38,6 +38,7 @@ function world(t: TestContext) {
       installationSecret: 'installation secret',
       log: NO_LOG,
       nowMs: () => clock.atMs,
+      ...change,
     });
   const alerts = gateway();
   let seen = 0;
@@ -260,6 +261,65 @@ describe('the watch', () => {
     assert.deepEqual(await told(), [[50, 5, 10]]);
   });
 
+  test('goes on counting a balance where it changes without a purchase', async (t) => {
+    const { ledger, clock, look } = world(t);
+    const root = newAccount({ name: 'root' });
+    await ledger.createAccount(root);
+    await ledger.addAccountCredit(root.id, 'first', 1_540_000n, null);
+    const { id } = await ledger.createKey(newKey({ accountId: root.id }));
+    let number = 0;
+    const call = async (amount: bigint): Promise<string> => {
+      const holdId = `call-${number++}`;
+      assert.equal((await ledger.admit(admitRequest(id, holdId, amount))).kind, 'admitted');
+      assert.equal((await ledger.settle(settleRequest(id, holdId, amount))).kind, 'settled');
+      return holdId;
+    };
+    const told = async () => (await look()).map(({ level }) => level);
+    const levels: unknown[] = [];
+    for (let count = 0; count < 19; count++) {
+      const chargeId = await call(77_000n);
+      const refund = { keyId: id, chargeId, entryId: chargeId, amountNanos: 1n, note: null };
+      assert.equal((await ledger.refund(refund)).kind, 'refunded');
+      levels.push(...(await told()));
+    }
+    assert.deepEqual(levels, [50, 80]);
+    await call(1_000n);
+    assert.deepEqual(await told(), [95]);
+    // Promotional credit begins one; what of it expires does not.
+    await ledger.addAccountCredit(root.id, 'gift', 463_000n, null, { expiresAtMs: clock.atMs + 60_000 });
+    await call(1n);
+    assert.deepEqual(await told(), []);
+    await call(300_000n);
+    assert.deepEqual(await told(), [50]);
+    clock.atMs += 60_000;
+    await call(1_000n);
+    assert.deepEqual(await told(), [80], 'less is left of the same count');
+    // A correction does not either, but whoever got more is told again of what is reached again.
+    const correction = { payerId: root.id, entryId: 'c', amountNanos: 1_000_000n, note: null };
+    assert.equal((await ledger.correct(correction)).kind, 'corrected');
+    await call(100_000n);
+    assert.deepEqual(await told(), []);
+    await call(400_000n);
+    assert.deepEqual(await told(), [50]);
+  });
+
+  test('goes on from where an earlier release has begun to count', async (t) => {
+    const { ledger, store, spend, look } = world(t);
+    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
+    await spend(id, 4n * CREDIT);
+    await ledger.correct({ payerId: id, entryId: 'c', amountNanos: 4n * CREDIT, note: null });
+    // 10 of 14 credits were left when it began, and 5 of these are used now.
+    await store.putBase(`key ${id}`, { bought: 14n * CREDIT, used: 4n * CREDIT });
+    await spend(id, 5n * CREDIT);
+    assert.deepEqual(
+      (await look()).map(({ level, used, amount }) => [level, used, amount]),
+      [[50, 5, 10]],
+    );
+    await ledger.addCredit(id, 'more', 5n * CREDIT, null);
+    await spend(id, 4n * CREDIT);
+    assert.deepEqual(await look(), []);
+  });
+
   test('tells that a key that nobody uses expires, also one that was changed or imported', async (t) => {
     const { ledger, service, clock, look } = world(t);
     const day = 86_400_000;
@@ -306,7 +366,7 @@ describe('the watch', () => {
         return inside.sort((a, b) => b.number - a.number).slice(0, limit);
       },
     });
-    assert.deepEqual(await changes.next(), ['key_12', 'key_10']);
+    assert.deepEqual(await changes.next(), ['key_10', 'key_12'], 'in the order of the changes');
     // One that was written by another gateway before, and is seen only now.
     trail = [...trail, entry(11)];
     assert.deepEqual(await changes.next(), ['key_11']);
@@ -372,6 +432,51 @@ describe('the watch', () => {
       (await look()).map(({ type }) => type),
       ['circuit.open'],
     );
+  });
+
+  test('loses nothing that it notices while the store fails, and tells what else there is', async (t) => {
+    const { see, look, gateway, store, clock, ledger, spend } = world(t);
+    let problems: readonly string[] = [];
+    const failing = new Set<string>();
+    const raise = store.raise.bind(store);
+    t.mock.method(store, 'raise', async (...given: Parameters<SqlAlertStore['raise']>) => {
+      if (failing.has(given[0].type)) throw new Error('the disk is full');
+      return raise(...given);
+    });
+    const alerts = gateway({
+      ownFiles: () => ({ problems, certificates: [] }),
+      shortfalls: async () => {
+        throw new Error('nobody knows');
+      },
+    });
+    const types = async () => (await look(alerts)).map(({ type }) => type);
+    const target = { upstream_model: 'm', models: ['p/m'] };
+    const state = (circuit: 'open' | 'closed', refusedAt: string | null): void =>
+      see([{ name: 'p', credential_refused_at: refusedAt, targets: [{ ...target, circuit }] }]);
+    state('closed', null);
+    assert.deepEqual(await types(), []);
+
+    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
+    await spend(id, 5n * CREDIT);
+    state('open', '2026-01-15T12:00:00.000Z');
+    problems = ['gateway.yaml: no such provider'];
+    for (const type of ['circuit.open', 'reload.refused']) failing.add(type);
+    assert.deepEqual(await types(), ['credential.refused', 'usage.level']);
+    // It is what happened then, once, however long the store has failed.
+    clock.atMs += 3_600_000;
+    state('closed', '2026-01-15T12:00:00.000Z');
+    problems = [];
+    failing.clear();
+    assert.deepEqual(await types(), ['circuit.open', 'reload.refused']);
+    assert.deepEqual(await types(), []);
+
+    failing.add('audit.failed');
+    await assert.rejects(
+      alerts.auditFailed({ ok: false, keys: 1, entries: 1, liveHolds: 0, findings: ['x'], flagged: 0 }),
+      /disk is full/,
+    );
+    failing.clear();
+    assert.deepEqual(await types(), ['audit.failed']);
   });
 
   test('watches balances in one gateway at a time, and another goes on where that one is gone', async (t) => {
