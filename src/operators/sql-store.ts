@@ -154,8 +154,10 @@ export class SqlOperatorStore {
       'at_ms >=': query.sinceMs,
       'at_ms <': query.untilMs,
     };
+    // As the index of such entries says it.
+    const notDone = query.outcome === undefined || query.outcome === 'done' ? '' : " AND outcome <> 'done'";
     const rows = await this.#sql.read(
-      `SELECT * FROM @audit_trail WHERE ${allOf(wanted, values)} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
+      `SELECT * FROM @audit_trail WHERE ${allOf(wanted, values)}${notDone} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
       values,
     );
     return rows.map(entryIn);
