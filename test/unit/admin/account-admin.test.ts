@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ROLES, type Role } from '../../../src/operators/port.ts';
 import type { AppAnswer } from '../../support/admin-app.ts';
+import { requestEntry } from '../../support/request-entries.ts';
 import { PLACES, type Place, PROBES, type Things, world } from './account-admin-world.ts';
 
 /** An answer without the ids that were asked for. */
@@ -230,6 +231,45 @@ describe('an account-admin', () => {
     const authorization = `Bearer ${await all.token('account-admin', all.top)}`;
     const { body } = await all.send('GET', '/keys?account=none', { headers: { authorization } });
     assert.deepEqual(body.data, [], 'keys without an account are for operators alone');
+  });
+
+  test('learns no id from outside from what a key did before it came: its credit, its requests, its failures', async (t) => {
+    const all = await world(t);
+    const { service, send, top, root } = all;
+    const authorization = `Bearer ${await all.token('account-admin', top)}`;
+    const { id: sibling } = await service.accounts.create({ name: 'former', parent: root });
+    const { id: key } = await service.createKey({ mode: 'credit', credit: '5' });
+    for (const account of [root, sibling, top]) await send('POST', `/accounts/${account}/keys`, { body: { key } });
+    const ofTop = await service.createKey({ mode: 'credit', account: top });
+    for (const [keyId, accountId] of [
+      [key, sibling],
+      [ofTop.id, top],
+    ] as const) {
+      all.entries.push(requestEntry({ keyId, change: (record) => (record.accountId = accountId) }));
+    }
+    all.failedIn.push(sibling, top);
+    const [before, own] = all.entries.map(({ id }) => id);
+    const month = new Date(all.clock.atMs).toISOString().slice(0, 7);
+    const read = async (path: string, caller = authorization): Promise<string> => {
+      const { status, body } = await send('GET', path, { headers: { authorization: caller } });
+      assert.equal(status, 200, path);
+      return JSON.stringify(body);
+    };
+    const paths = [
+      `/keys/${key}/statement?month=${month}`,
+      `/requests/${before}`,
+      `/requests?key=${key}`,
+      '/usage?by=account',
+    ];
+    const operator = `Bearer ${await all.token('viewer')}`;
+    for (const path of paths) {
+      const outside = new RegExp(`${root}|${sibling}`);
+      assert.doesNotMatch(await read(path), outside, path);
+      assert.match(await read(path, operator), outside, path);
+    }
+    assert.match(await read(`/keys/${key}/statement?month=${month}`), /"transfer_out"/);
+    assert.match(await read(`/requests/${own}`), new RegExp(`of account ${top}`));
+    assert.match(await read('/usage?by=account'), new RegExp(`"account":"${top}"`));
   });
 
   test('is bound to an account that exists; one whose account is unknown reaches nothing', async (t) => {
