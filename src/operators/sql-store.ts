@@ -67,6 +67,12 @@ export class SqlOperatorStore {
     await this.endCredentials({ operatorId: id, kinds: ['token', 'sign_in', 'session'] }, atMs);
   }
 
+  /** Of an operator that is revoked, whose name may be that of others too. Its credentials lose their labels. */
+  async rename(id: string, name: string): Promise<void> {
+    await this.#sql.write('UPDATE @operators SET name = $2 WHERE id = $1', [id, name]);
+    await this.#sql.write('UPDATE @operator_credentials SET label = NULL WHERE operator_id = $1', [id]);
+  }
+
   async createCredential(credential: Credential): Promise<void> {
     const { id, kind, operatorId, digest, label, madeWith, createdAtMs, expiresAtMs } = credential;
     await this.#sql.write(

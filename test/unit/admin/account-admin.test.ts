@@ -272,6 +272,25 @@ describe('an account-admin', () => {
     assert.match(await read('/usage?by=account'), new RegExp(`"account":"${top}"`));
   });
 
+  test('of an account that is erased is revoked, and neither it nor its token has a name any more', async (t) => {
+    const { service, send, top, root, adminService } = await world(t);
+    const made = async (name: string, account_id: string) => {
+      const { token, operator } = await service.operators.create({ name, role: 'account-admin', account_id });
+      await service.operators.addToken(operator.id, { label: `laptop of ${name}` });
+      return { id: operator.id, headers: { authorization: `Bearer ${token}` } };
+    };
+    const [ann, bob, eve] = [await made('Ann', top), await made('Bob', top), await made('Eve', root)];
+    await service.operators.revoke(bob.id);
+    assert.equal((await send('POST', `/accounts/${top}/erase`, { body: { name: 'top' } })).status, 200);
+    assert.equal((await send('GET', '/accounts', ann)).status, 401);
+    assert.equal((await send('GET', '/accounts', eve)).status, 200);
+    for (const { id } of [ann, bob]) {
+      const { name, status, tokens } = await adminService.operators.show(id);
+      assert.deepEqual([name, status, tokens.some(({ label }) => label !== null)], ['erased', 'revoked', false]);
+    }
+    assert.equal((await adminService.operators.show(eve.id)).name, 'Eve');
+  });
+
   test('is bound to an account that exists; one whose account is unknown reaches nothing', async (t) => {
     const all = await world(t);
     await assert.rejects(
