@@ -76,7 +76,10 @@ export class AdminService {
     // The names of models and providers that a refusal would list are not for everybody.
     const known = subtree === null ? options.known : null;
     this.trail = new AuditTrail({ sink: operators, caller, onFailure: onTrailFailure, onRecorded });
-    this.accounts = new AccountService({ ledger, actorId, top, known, settings: noted });
+    this.accounts = new AccountService({
+      ...{ ledger, actorId, top, known, settings: noted },
+      keyMoved: (keyId, accountId) => this.requests.moved(keyId, accountId),
+    });
     const keys = new KeyService({ ...options, ledger, known, settings: noted }, this.accounts, actorId);
     this.keys = keys;
     this.money = new MoneyService({ ledger, clock, actorId, statements: () => options.statements?.() ?? null });
@@ -96,9 +99,8 @@ export class AdminService {
       clock,
       actor: actor?.name ?? 'nobody',
     });
-    const reach = subtree && (() => subtree.keyIds());
     const { requests = NO_REQUESTS } = options;
-    this.requests = requests.within(reach, (accountId, below) => keys.idsOf(accountId, below));
+    this.requests = requests.within(subtree, (accountId, below) => keys.idsOf(accountId, below));
     this.usage = new UsageService({ ledger, clock, keys, requests: this.requests, seesProviders: subtree === null });
   }
 

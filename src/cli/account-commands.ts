@@ -68,7 +68,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     operands: ['ID'],
     flags: { name: 'NAME' },
     summary:
-      'erase the data of a customer who leaves, for ever: closes the account and those below it, revokes their keys, and removes names, webhooks and logged requests; --name repeats the name of the account. The entries of the ledger stay',
+      'erase the data of a customer who leaves, for ever: closes the account and those below it, revokes their keys and account-admins, and removes names, webhooks and logged requests; --name repeats the name of the account. The entries of the ledger stay',
     ask: (api, { operands: [id = ''], flags: { name } }) => api.call('eraseAccount', { id, body: { name } }),
     print: ({ id, accounts, keys, requests, names_kept }) => [
       `${id} is erased: ${accounts} accounts closed, ${keys} keys revoked, ${requests} requests removed from the log`,

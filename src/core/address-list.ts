@@ -3,6 +3,9 @@ import { BlockList, isIP } from 'node:net';
 
 type Family = 'ipv4' | 'ipv6';
 
+/** The prefix of a single address. */
+const LONGEST: Readonly<Record<Family, number>> = { ipv4: 32, ipv6: 128 };
+
 interface Range {
   readonly network: string;
   readonly prefix: number;
@@ -17,6 +20,18 @@ export function isAddressRange(text: string): boolean {
 export function isInRanges(ranges: readonly string[], address: string): boolean {
   const family = familyOf(address);
   return family !== null && listOf(ranges).check(address, family);
+}
+
+/** Whether one of the ranges has every address of this one, which may be a single address. */
+export function isRangeWithin(ranges: readonly string[], text: string): boolean {
+  const range = rangeOf(text);
+  if (range === null) return false;
+  const wider = ranges.filter((other) => {
+    const { family, prefix } = rangeOf(other) ?? { family: null, prefix: 0 };
+    // An IPv4 address may be written as one of IPv6; of ranges, only those of one family are compared.
+    return family === range.family ? prefix <= range.prefix : range.prefix === LONGEST[range.family];
+  });
+  return isInRanges(wider, range.network);
 }
 
 /** A list of a key is asked for each of its requests. */
@@ -38,7 +53,7 @@ function rangeOf(text: string): Range | null {
   const [network = '', prefixText, ...more] = text.split('/');
   const family = familyOf(network);
   if (family === null || more.length > 0) return null;
-  const longest = family === 'ipv4' ? 32 : 128;
+  const longest = LONGEST[family];
   if (prefixText === undefined) return { network, prefix: longest, family };
   const prefix = /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
   return prefix <= longest ? { network, prefix, family } : null;

@@ -7,6 +7,13 @@ export function allowsModel(list: readonly string[], id: string): boolean {
   return list.some((entry) => matchesModel(entry, id));
 }
 
+/** Whether an entry allows all that another one does. Of two patterns that is told only where the first ends in its only `*`. */
+export function coversModels(entry: string, other: string): boolean {
+  if (!other.includes('*')) return matchesModel(entry, other);
+  const [first = '', last, ...more] = entry.split('*');
+  return entry === other || (last === '' && more.length === 0 && other.slice(0, other.indexOf('*')).startsWith(first));
+}
+
 /** In time that grows with the length of both, however many `*` there are. */
 export function matchesModel(pattern: string, id: string): boolean {
   const [first = '', ...rest] = pattern.split('*');

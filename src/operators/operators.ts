@@ -160,6 +160,12 @@ export class Operators {
     await this.#store.revokeOperator(id, this.#nowMs());
   }
 
+  /** Revokes it. It is called by this name then, and its tokens by none. */
+  async erase(id: string, name: string): Promise<void> {
+    await this.revoke(id);
+    await this.#store.rename(id, name);
+  }
+
   /** Those that can still be used, or could until recently. */
   async tokens(operatorId: string): Promise<readonly Credential[]> {
     const all = await this.#store.credentials(operatorId);

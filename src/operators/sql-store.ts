@@ -67,6 +67,12 @@ export class SqlOperatorStore {
     await this.endCredentials({ operatorId: id, kinds: ['token', 'sign_in', 'session'] }, atMs);
   }
 
+  /** Of an operator that is revoked, whose name may be that of others too. Its credentials lose their labels. */
+  async rename(id: string, name: string): Promise<void> {
+    await this.#sql.write('UPDATE @operators SET name = $2 WHERE id = $1', [id, name]);
+    await this.#sql.write('UPDATE @operator_credentials SET label = NULL WHERE operator_id = $1', [id]);
+  }
+
   async createCredential(credential: Credential): Promise<void> {
     const { id, kind, operatorId, digest, label, madeWith, createdAtMs, expiresAtMs } = credential;
     await this.#sql.write(
@@ -154,8 +160,10 @@ export class SqlOperatorStore {
       'at_ms >=': query.sinceMs,
       'at_ms <': query.untilMs,
     };
+    // As the index of such entries says it.
+    const notDone = query.outcome === undefined || query.outcome === 'done' ? '' : " AND outcome <> 'done'";
     const rows = await this.#sql.read(
-      `SELECT * FROM @audit_trail WHERE ${allOf(wanted, values)} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
+      `SELECT * FROM @audit_trail WHERE ${allOf(wanted, values)}${notDone} ORDER BY number DESC LIMIT $${values.push(query.limit)}`,
       values,
     );
     return rows.map(entryIn);

@@ -45,6 +45,18 @@ describe('the console of a gateway with many keys', { skip }, () => {
     await page.getByText('The newest 200 keys').waitFor();
     await page.getByRole('link', { name: `Customer ${KEYS}`, exact: true }).waitFor();
     assert.deepEqual(await axeViolations(page), []);
+    // As many as a file never gets.
+    await page.route(/\/keys\?.*limit=1000/, async (route) => {
+      const answer = await route.fetch();
+      const { data } = (await answer.json()) as { data: readonly object[] };
+      const many = Array.from({ length: 1_000 }, (_, index) => data[index % data.length]);
+      await route.fulfill({ json: { object: 'list', data: many, next_cursor: first.id } });
+    });
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    await page.getByText('The file has only the first 10,000 rows: “gateway export keys” has all').waitFor();
+    await download;
+    await page.unrouteAll();
     await page.getByPlaceholder('Name, prefix or id').fill('oldest OF');
     await page.getByRole('link', { name: 'Oldest of all' }).waitFor();
     assert.equal(await page.getByRole('row').count(), 2, 'the head and the one that was found');

@@ -140,8 +140,25 @@ for (const [name, open] of STORES) {
       assert.deepEqual(report.withoutKey, { invalid_credentials: 9 });
     });
 
+    test('of some keys get another account or another label, and nothing else of them changes', async () => {
+      await using log = await open();
+      const other = count({ keyId: 'key_3', label: 'three' });
+      await log.appender.count([count(), count({ startMs: NOON + HOUR_MS }), count({ keyId: 'key_2' }), other]);
+      await log.reader.changeFailures(['key_1', 'key_2', 'key_none'], { label: '' });
+      await log.reader.changeFailures(['key_2'], { accountId: 'acct_2' });
+      await log.reader.changeFailures([], { label: 'nobody' });
+      await log.appender.count([count({ keyId: 'key_2', label: 'new', accountId: 'acct_2' })]);
+      const { rows } = await log.reader.failures(asked({ by: ['key', 'label', 'account'] }));
+      assert.deepEqual(rows.map(({ group, failed }) => [...group, failed.upstream_error]).sort(), [
+        ['key_1', '', 'acct_1', 2],
+        ['key_2', 'new', 'acct_2', 2],
+        ['key_3', 'three', 'acct_1', 1],
+      ]);
+    });
+
     test('are none where nothing was counted', async () => {
       await using log = await open();
+      await log.reader.changeFailures(['key_1'], { label: '' });
       assert.deepEqual(await log.reader.failures(asked({ by: ['key'] })), { rows: [], total: {}, withoutKey: {} });
     });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { openPostgresStore } from '../../src/ledger/postgres/store.ts';
 import { openLogFile } from '../../src/ledger/sqlite/wal-file.ts';
-import type { AuditRecord, Credential, Operator } from '../../src/operators/port.ts';
+import type { AuditRecord, AuditTrailQuery, Credential, Operator } from '../../src/operators/port.ts';
 import { openPostgresEngine } from '../../src/operators/postgres.ts';
 import { SqlOperatorStore } from '../../src/operators/sql-store.ts';
 import { openSqliteEngine } from '../../src/operators/sqlite.ts';
@@ -201,6 +201,38 @@ for (const [name, fresh] of Object.entries(ENGINES)) {
     });
   });
 }
+
+describe('the audit trail in SQLite', () => {
+  test('finds entries of an actor, an action, a target or an outcome by an index: nobody waits while all of it is read', async (t) => {
+    const engine = openSqliteEngine({ file: join(folder, 'plans.db'), openLog: openLogFile });
+    t.after(() => engine.close());
+    const planOf = async (query: Omit<AuditTrailQuery, 'limit'>): Promise<string> => {
+      let plan: readonly object[] = [];
+      const read: typeof engine.read = async (sql, values) => {
+        plan = await engine.read(`EXPLAIN QUERY PLAN ${sql}`, values);
+        return [];
+      };
+      await new SqlOperatorStore({ ...engine, read }).auditTrail({ limit: 1_000, ...query });
+      return plan.map((step) => String(Reflect.get(step, 'detail'))).join('; ');
+    };
+    const indexes = {
+      audit_trail_by_actor: [{ actorId: 'op_ann' }, { actorId: 'op_ann', outcome: 'done' }],
+      audit_trail_by_action: [{ action: 'x' }, { action: 'x', outcome: 'done' }, { action: 'x', actorId: 'op_ann' }],
+      audit_trail_not_done: [{ outcome: 'refused' }, { outcome: 'unknown', before: 9 }],
+      audit_trail_by_target: [
+        { target: 'key_1' },
+        { target: 'key_1', action: 'x', actorId: 'op_ann', outcome: 'done' },
+      ],
+      'INTEGER PRIMARY KEY': [{ before: 9 }, { after: 9, before: 20 }],
+    } as const;
+    for (const [index, queries] of Object.entries(indexes)) {
+      for (const query of queries) {
+        const plan = await planOf(query);
+        assert.match(plan, new RegExp(`^SEARCH audit_trail USING (INDEX )?${index} \\([^;]*$`), JSON.stringify(query));
+      }
+    }
+  });
+});
 
 describe('the operators in PostgreSQL', () => {
   test('several gateways that start at once make the tables once, and the trail refuses changes', async (t) => {

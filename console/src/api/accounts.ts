@@ -2,7 +2,7 @@
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { call, type Schemas } from './client.ts';
-import { everyRow, usePages } from './pages.ts';
+import { type Everything, everyRow, usePages } from './pages.ts';
 import type { paths } from './schema.ts';
 
 export type Account = Schemas['Account'];
@@ -26,8 +26,10 @@ export function useAccountPages(filters: AccountFilters) {
 }
 
 /** All that fit, whatever level they are of, the oldest 10,000 at most. */
-export function everyAccount(filters: AccountFilters): Promise<readonly Account[]> {
-  return everyRow((page) => call('get', '/admin/v1/accounts', { query: { ...filters, ...page } }));
+export function everyAccount(filters: AccountFilters): Promise<Everything<Account>> {
+  return everyRow('“gateway export accounts” has all', (page) =>
+    call('get', '/admin/v1/accounts', { query: { ...filters, ...page } }),
+  );
 }
 
 export interface Below {

@@ -37,15 +37,26 @@ export function usePages<Row>(
 const EVERY_MAX = 10_000;
 const EVERY_PAGE = 1_000;
 
-/** Page after page, up to 10,000 rows. */
-export async function everyRow<Row>(read: (page: PageQuery) => Promise<Page<Row>>): Promise<readonly Row[]> {
+/** All rows of a list, or as many of them as one file gets. */
+export interface Everything<Row> {
+  readonly rows: readonly Row[];
+  /** Where the others are; null where there are none. */
+  readonly rest: string | null;
+}
+
+/** Page after page, up to 10,000 rows. `rest`: where the others are. */
+export async function everyRow<Row>(
+  rest: string,
+  read: (page: PageQuery) => Promise<Page<Row>>,
+): Promise<Everything<Row>> {
   const rows: Row[] = [];
-  for (let cursor: string | null = ''; cursor !== null && rows.length < EVERY_MAX; ) {
+  let cursor: string | null = '';
+  while (cursor !== null && rows.length < EVERY_MAX) {
     const page: Page<Row> = await read({ limit: EVERY_PAGE, ...(cursor !== '' && { cursor }) });
     rows.push(...page.data);
     cursor = page.next_cursor;
   }
-  return rows;
+  return { rows, rest: cursor === null ? null : rest };
 }
 
 type Pages = Pick<

@@ -1,7 +1,7 @@
 /** What pages read, under the names by which it is kept and renewed. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { call, type Schemas } from './client.ts';
-import { everyRow, usePages } from './pages.ts';
+import { type Everything, everyRow, usePages } from './pages.ts';
 import type { paths } from './schema.ts';
 
 export type Key = Schemas['Key'];
@@ -21,8 +21,10 @@ export function useKeyPages(filters: KeyFilters) {
 }
 
 /** All that fit, the newest 10,000 at most. */
-export function everyKey(filters: KeyFilters): Promise<readonly Key[]> {
-  return everyRow((page) => call('get', '/admin/v1/keys', { query: { ...filters, ...page } }));
+export function everyKey(filters: KeyFilters): Promise<Everything<Key>> {
+  return everyRow('“gateway export keys” has all', (page) =>
+    call('get', '/admin/v1/keys', { query: { ...filters, ...page } }),
+  );
 }
 
 /** The first few that fit; without a text, the newest. */

@@ -2,6 +2,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { addressOf, call, type Schemas } from './client.ts';
+import { type Everything, everyRow } from './pages.ts';
 import type { paths } from './schema.ts';
 
 export type LoggedRequest = Schemas['Request'];
@@ -64,19 +65,13 @@ export function useRequests(filters: RequestFilters, limit = 50) {
   });
 }
 
-const EXPORTED_MAX = 10_000;
-const EXPORTED_PAGE = 1_000;
-
 /** All that match, the newest 10,000 at most. */
-export async function allRequests(filters: RequestFilters): Promise<readonly LoggedRequest[]> {
-  const found: LoggedRequest[] = [];
-  for (let before: string | null = ''; before !== null && found.length < EXPORTED_MAX; ) {
-    const query: Search = { ...(filters as Search), limit: EXPORTED_PAGE, ...(before !== '' && { before }) };
-    const page: Schemas['RequestList'] = await call('get', '/admin/v1/requests', { query });
-    found.push(...page.data);
-    before = page.next;
-  }
-  return found;
+export function allRequests(filters: RequestFilters): Promise<Everything<LoggedRequest>> {
+  return everyRow('“gateway requests list --before ID” has the others', async ({ limit, cursor: before }) => {
+    const query: Search = { ...(filters as Search), limit, ...(before !== undefined && { before }) };
+    const { data, next } = await call('get', '/admin/v1/requests', { query });
+    return { data, next_cursor: next };
+  });
 }
 
 export function useRequest(id: string) {

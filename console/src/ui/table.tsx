@@ -14,7 +14,9 @@ import {
 } from '@tanstack/react-table';
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import type { Everything } from '../api/pages.ts';
 import { csv, saveCsv } from './csv.ts';
+import { plural } from './format.ts';
 import { IconColumns, IconDown, IconDownload, IconUp } from './icons.tsx';
 import css from './table.module.css';
 import { toast } from './toast.tsx';
@@ -53,7 +55,7 @@ interface TableProps<Row> {
   /** Asked for when the end of what is there comes into view. */
   readonly more?: (() => void) | undefined;
   /** All that there is, for the CSV, where only a part of it is shown. */
-  readonly everything?: (() => Promise<readonly Row[]>) | undefined;
+  readonly everything?: (() => Promise<Everything<Row>>) | undefined;
   readonly sortable?: boolean;
   readonly marked?: (row: Row) => boolean;
 }
@@ -102,8 +104,8 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
   const download = async (): Promise<void> => {
     const chosen = columns.filter((column) => !hidden.includes(column.id)).flatMap(exported);
     try {
-      const shown = all.map((row) => row.original);
-      const exportedRows = (await everything?.()) ?? shown;
+      const shown = { rows: all.map((row) => row.original), rest: null };
+      const { rows: exportedRows, rest } = (await everything?.()) ?? shown;
       saveCsv(
         name,
         csv(
@@ -111,6 +113,7 @@ export function DataTable<Row extends object>(props: TableProps<Row>) {
           exportedRows.map((row) => chosen.map(({ value }) => value(row))),
         ),
       );
+      if (rest !== null) toast(`The file has only the first ${plural(exportedRows.length, 'row')}: ${rest}`);
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error));
     }

@@ -1,13 +1,14 @@
 /**
- * The data of a customer who leaves: names, also those in alerts, labels, ids of other systems, receivers of alerts and the
- * request log go; the entries of the ledger stay, under ids that say nothing, because balances and statements are recomputed from them.
+ * The data of a customer who leaves: names, labels, ids of other systems, its account-admins, receivers of alerts and the request log go;
+ * the entries of the ledger stay, under ids that say nothing, because balances and statements are recomputed from them.
  */
+import { decimalCredits, parseCredits } from '../../core/money.ts';
 import { AdminError } from '../error.ts';
 import type { View } from '../http/view.ts';
 import type { AdminService } from '../service.ts';
 import type { AccountView, EraseBody, ErasedAccount } from './schema.ts';
 
-/** What an erased account is called. */
+/** What an erased account and its account-admins are called. */
 const ERASED = 'erased';
 
 /** Everything that is below it too. Repeated, it removes what has come since. */
@@ -37,7 +38,9 @@ export async function eraseAccount(
       await admin.accounts.change(each.id, { ...nothing, status: 'closed' }, undefined);
     } else if (each.name !== ERASED) namesKept++;
   }
-  await admin.alerts.forgetNames([...accounts.map((each) => each.id), ...keyIds]);
+  const accountIds = accounts.map((each) => each.id);
+  await admin.operators.eraseBoundTo(accountIds, ERASED);
+  await admin.alerts.forgetNames([...accountIds, ...keyIds]);
   const requests = await admin.requests.forget(keyIds);
   return { id, accounts: accounts.length, keys: keyIds.length, requests, names_kept: namesKept };
 }
@@ -59,8 +62,9 @@ function requireErasable(account: AccountView, name: string): void {
       `${live_holds} requests of ${id} are in flight: suspend the account, stop them ("gateway keys stop"), and erase it then`,
     );
   }
-  const bought = (balance ?? 0) - (promotional?.left ?? 0);
-  if (bought > 0) {
+  const left = ((balance ?? 0) - (promotional?.left ?? 0)).toFixed(9);
+  if (Number(left) > 0) {
+    const bought = decimalCredits(parseCredits(left));
     throw new AdminError(
       'refused',
       `${id} has ${bought} credits that were bought: pay them out, book that ("gateway correct ${id} --by -${bought} --reason …"), and erase it then`,

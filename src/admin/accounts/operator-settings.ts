@@ -3,8 +3,8 @@
  * account-admin may make it tighter and take that back, and may not make it looser than the operator has set it.
  */
 import type { Cap } from '../../core/account.ts';
-import { isInRanges } from '../../core/address-list.ts';
-import { matchesModel } from '../../core/model-pattern.ts';
+import { isRangeWithin } from '../../core/address-list.ts';
+import { coversModels } from '../../core/model-pattern.ts';
 import { isObject } from '../../lib/json.ts';
 import type { OperatorSetting } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
@@ -83,9 +83,9 @@ const LOOSER = {
   creditCap: isMoreCap,
   tokenCap: isMoreCap,
   models: (bound: readonly string[], wanted: readonly string[]) =>
-    wanted.some((id) => !bound.includes(id) && (id.includes('*') || !bound.some((other) => matchesModel(other, id)))),
+    wanted.some((entry) => !bound.some((other) => coversModels(other, entry))),
   addresses: (bound: readonly string[], wanted: readonly string[]) =>
-    wanted.some((range) => !bound.includes(range) && !isInRanges(bound, range)),
+    wanted.some((range) => !isRangeWithin(bound, range)),
 } as const;
 
 const FIELDS = Object.keys(LOOSER) as Field[];

@@ -45,6 +45,8 @@ interface AccountServiceOptions {
   readonly known: (() => { readonly models: readonly string[] }) | null;
   /** Where it is noted what an operator sets; null where the caller is none. */
   readonly settings: OperatorSettings | null;
+  /** The key belongs to another account than before. */
+  keyMoved(keyId: string, accountId: string): Promise<void>;
 }
 
 export class AccountService {
@@ -53,13 +55,15 @@ export class AccountService {
   readonly #top: string | null;
   readonly #known: AccountServiceOptions['known'];
   readonly #settings: OperatorSettings | null;
+  readonly #keyMoved: AccountServiceOptions['keyMoved'];
 
-  constructor({ ledger, actorId, top, known, settings }: AccountServiceOptions) {
+  constructor({ ledger, actorId, top, known, settings, keyMoved }: AccountServiceOptions) {
     this.#ledger = ledger;
     this.#actorId = actorId;
     this.#top = top;
     this.#known = known;
     this.#settings = settings;
+    this.#keyMoved = keyMoved;
   }
 
   async create(body: View<typeof NewAccountBody>): Promise<AccountView> {
@@ -198,8 +202,12 @@ export class AccountService {
       );
     }
     if (outcome.kind !== 'changed') requireAccount(accountId, outcome);
-    // Whatever it was limited to so far, operators have set: before, no account-admin had it.
-    else if (summary?.key.accountId === null) await this.#settings?.note(outcome.key);
+    else {
+      // Whatever it was limited to so far, operators have set: before, no account-admin had it.
+      if (summary?.key.accountId === null) await this.#settings?.note(outcome.key);
+      // The counts may be out of reach; the key has moved all the same.
+      await this.#keyMoved(keyId, accountId).catch(() => {});
+    }
     return this.show(accountId);
   }
 }

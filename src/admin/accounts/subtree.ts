@@ -36,6 +36,12 @@ export class Subtree {
     return new Set(this.#top === null ? [] : await this.#all.keyIds(this.#top, true));
   }
 
+  /** Those of these accounts that are in it. */
+  async accountsAmong(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const found = await this.ledger.listAccounts({ ids });
+    return new Set(found.map(({ account: { id } }) => id));
+  }
+
   #readingRules(): Partial<LedgerAdmin> {
     const all = this.#all;
     const top = this.#top;
@@ -63,12 +69,17 @@ export class Subtree {
       },
       keyIds: async (accountId, below = false) =>
         accountId !== null && (await this.#hasAccount(accountId)) ? all.keyIds(accountId, below) : [],
-      /** Who books at the operator's side is not for customers. */
+      /** Who books at the operator's side is not for customers, nor is what lies outside: the root that took a key's credit. */
       statement: async (id, sinceMs, untilMs) => {
         if (!(await this.#hasPayer(id))) return { kind: 'unknown_payer' };
         const outcome = await all.statement(id, sinceMs, untilMs);
         if (outcome.kind !== 'statement') return outcome;
-        return { ...outcome, entries: outcome.entries.map((entry) => ({ ...entry, actor: null })) };
+        const entries = outcome.entries.map(async (entry) => {
+          const { kind, otherId } = entry;
+          const isPayer = otherId !== null && (kind === 'transfer_out' || kind === 'transfer_in');
+          return { ...entry, actor: null, otherId: isPayer && !(await this.#hasPayer(otherId)) ? null : otherId };
+        });
+        return { ...outcome, entries: await Promise.all(entries) };
       },
       promotions: async (id) => ((await this.#hasPayer(id)) ? all.promotions(id) : null),
       usageReport: async (query) => {

@@ -1,4 +1,5 @@
 /** Writes what an operator did, or was refused, into the audit trail. */
+import { hash } from 'node:crypto';
 import { isObject } from '../../lib/json.ts';
 import type { AuditRecord, Caller } from '../../operators/port.ts';
 import { AdminError } from '../error.ts';
@@ -111,8 +112,26 @@ export function withoutSecrets(text: string | null): string | null {
     );
 }
 
+/**
+ * Of a state that is too long, the longest fields are left out until it fits: a change that is made long may not hide what else
+ * it changes. Their digests still tell whether they are the same.
+ */
 function stateText(state: unknown): string | null {
   if (state === null || state === undefined) return null;
   const text = JSON.stringify(state);
-  return text.length <= STATE_CHARACTERS_MAX ? text : JSON.stringify({ too_large: text.length });
+  if (text.length <= STATE_CHARACTERS_MAX) return text;
+  if (!isObject(state)) return JSON.stringify(leftOut(text));
+  const longest = Object.entries(state)
+    .map(([name, value]) => ({ name, text: JSON.stringify(value) ?? '' }))
+    .sort((a, b) => b.text.length - a.text.length);
+  const kept: Record<string, unknown> = { ...state };
+  for (const field of longest) {
+    if (JSON.stringify(kept).length <= STATE_CHARACTERS_MAX) break;
+    kept[field.name] = leftOut(field.text);
+  }
+  return JSON.stringify(kept);
+}
+
+function leftOut(text: string): string {
+  return `(${text.length} characters, sha256 ${hash('sha256', text, 'hex').slice(0, 16)})`;
 }

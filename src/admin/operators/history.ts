@@ -103,10 +103,13 @@ function changesOf(before: State, after: State): HistoryEventView['changes'] {
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return fields
     .filter((field) => !NO_CHANGE.has(field))
-    .map((field) => ({ field, from: valueText(before[field]), to: valueText(after[field]) }));
+    .map((field) => ({ field, from: fieldText(before, field), to: fieldText(after, field) }));
 }
 
-function valueText(value: unknown): string | null {
+/** Up to release 0.2 a state that was too long was left out as a whole, apart from its length. */
+function fieldText(state: State, field: string): string | null {
+  if (state[field] === undefined && state.too_large !== undefined) return 'unknown';
+  const value = state[field];
   if (value === undefined || value === null) return null;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -66,6 +66,14 @@ export class OperatorService {
     return this.show(id);
   }
 
+  /** Whoever administers one of these accounts, or did until it was revoked: nobody can use it any more, or tell whose it was. */
+  async eraseBoundTo(accountIds: readonly string[], name: string): Promise<void> {
+    const { operators } = this.#options;
+    for (const { id, accountId } of await operators.list()) {
+      if (accountId !== null && accountIds.includes(accountId)) await operators.erase(id, name);
+    }
+  }
+
   async addToken(id: string, { expires_at, label }: View<typeof NewTokenBody>): Promise<IssuedTokenView> {
     const operator = await this.#active(id);
     const expiresAtMs = this.#expiry(NewTokenBody, expires_at);

@@ -33,8 +33,11 @@ interface Tail {
   readonly position: string;
 }
 
-/** Of whom requests are shown; null: of everybody. */
-type KeysInReach = (() => Promise<ReadonlySet<string>>) | null;
+/** Of whom requests are shown, and the accounts among some that may be named; null: of everybody, and all. */
+interface InReach {
+  keyIds(): Promise<ReadonlySet<string>>;
+  accountsAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
+}
 
 /** The keys of an account, with or without those of the accounts below it; null as its id: those that have none. */
 export type KeysOfAccount = (accountId: string | null, below: boolean) => Promise<ReadonlySet<string>>;
@@ -42,14 +45,14 @@ export type KeysOfAccount = (accountId: string | null, below: boolean) => Promis
 export class Requests {
   readonly #reader: RequestLogReader | null;
   readonly #running: () => Promise<readonly RunningRequest[]>;
-  readonly #reach: KeysInReach;
+  readonly #reach: InReach | null;
   readonly #keysOf: KeysOfAccount;
 
   /** `reader`: null where nothing was ever logged. */
   constructor(
     reader: RequestLogReader | null,
     running: () => Promise<readonly RunningRequest[]>,
-    reach: KeysInReach = null,
+    reach: InReach | null = null,
     keysOf: KeysOfAccount = async () => new Set(),
   ) {
     this.#reader = reader;
@@ -59,7 +62,7 @@ export class Requests {
   }
 
   /** `reach` for an `account-admin`: the requests of these keys, without anything about providers. */
-  within(reach: KeysInReach, keysOf: KeysOfAccount): Requests {
+  within(reach: InReach | null, keysOf: KeysOfAccount): Requests {
     return new Requests(this.#reader, this.#running, reach, keysOf);
   }
 
@@ -70,7 +73,7 @@ export class Requests {
 
   async show(id: string): Promise<{ readonly request: RequestView; readonly explanation: readonly string[] }> {
     const entry = (await this.#read((log) => log.find(id))) ?? null;
-    const keys = await this.#reach?.();
+    const keys = await this.#reach?.keyIds();
     if (entry === null || keys?.has(entry.keyId ?? '') === false) {
       const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
       throw new AdminError(
@@ -78,7 +81,7 @@ export class Requests {
         `no request ${shown} is in the log: check the id (x-request-id of the response). It may be older than request_log.keep_days; of requests without a valid key this log keeps only some, the access log all${id.startsWith('req_') ? '' : '. To find it by the id that the client gave it, use "gateway requests list --client-request-id ID"'}`,
       );
     }
-    const request = this.#view(entry);
+    const request = await this.#view(entry);
     return { request, explanation: explain(request) };
   }
 
@@ -97,8 +100,14 @@ export class Requests {
     return { object: 'request_content', id, request, response, cut: found.cut, expires_at };
   }
 
-  /** Removes what the log has of these keys; how many requests that were. */
+  /** What has failed of the key counts for its account, as what it was charged does. */
+  async moved(keyId: string, accountId: string): Promise<void> {
+    await this.#read((log) => log.changeFailures([keyId], { accountId }));
+  }
+
+  /** Removes what the log has of these keys, and how they were called; how many requests that were. */
   async forget(keyIds: readonly string[]): Promise<number> {
+    await this.#read((log) => log.changeFailures(keyIds, { label: '' }));
     let removed = 0;
     for (let after: string | null = null; ; ) {
       const step = await this.#read((log) => log.forget(keyIds, after));
@@ -112,7 +121,7 @@ export class Requests {
     const keys = await this.#keys(search);
     const query = { ...this.#queryOf(search, nowMs), ...(keys !== undefined && { keyIds: [...keys] }) };
     const page = (await this.#read((log) => log.list(query))) ?? { entries: [], next: null };
-    return { object: 'list', data: page.entries.map((entry) => this.#view(entry)), next: page.next };
+    return { object: 'list', data: await this.#views(page.entries), next: page.next };
   }
 
   /** What has ended since `position`; null: from now on. `newest`: only the last so many, and whether there were more. */
@@ -127,7 +136,7 @@ export class Requests {
     const entries = tail.entries.filter((entry) => keys?.has(entry.keyId ?? '') !== false && fits(entry, query));
     const shown = newest === undefined ? entries : entries.slice(-newest);
     return {
-      requests: shown.map((entry) => this.#view(entry)),
+      requests: await this.#views(shown),
       more: shown.length < entries.length,
       position: tail.position,
     };
@@ -135,15 +144,22 @@ export class Requests {
 
   /** Null where nothing was ever counted. */
   async failures(query: FailureQuery): Promise<FailureReport | null> {
-    const reach = await this.#reach?.();
+    const reach = await this.#reach?.keyIds();
     if (reach === undefined) return (await this.#read((log) => log.failures(query))) ?? null;
     const keys = query.keys === undefined ? reach : new Set([...query.keys].filter((id) => reach.has(id)));
     const found = await this.#read((log) => log.failures({ ...query, keys }));
-    return found === undefined ? null : { ...found, withoutKey: {} };
+    if (found === undefined) return null;
+    const index = query.by.indexOf('account');
+    const inReach = await this.#accountsAmong(found.rows.map(({ group }) => group[index]));
+    const rows = found.rows.map(({ group, failed }) => ({
+      group: group.map((value, at) => (at === index && !inReach.has(value) ? null : value)),
+      failed,
+    }));
+    return { ...found, rows, withoutKey: {} };
   }
 
   async running(): Promise<readonly RunningRequest[]> {
-    const keys = await this.#reach?.();
+    const keys = await this.#reach?.keyIds();
     const all = await this.#running();
     return keys === undefined
       ? all
@@ -152,7 +168,7 @@ export class Requests {
 
   /** Of whom requests are asked for; undefined: of everybody. */
   async #keys({ account, below = 'yes' }: Filters): Promise<ReadonlySet<string> | undefined> {
-    if (account === undefined) return this.#reach?.();
+    if (account === undefined) return this.#reach?.keyIds();
     // An account has no keys that are not in reach: the caller does not find it otherwise.
     return this.#keysOf(account === NO_ACCOUNT ? null : account, below === 'yes');
   }
@@ -180,9 +196,27 @@ export class Requests {
     return readSearch(search, nowMs);
   }
 
-  #view(entry: RequestEntry): RequestView {
-    const view = viewOf(entry);
-    return this.#reach === null ? view : { ...view, attempts: [], skipped: [], provider_cost_nanos: null, flag: null };
+  async #view(entry: RequestEntry): Promise<RequestView> {
+    const [view] = await this.#views([entry]);
+    return view ?? viewOf(entry);
+  }
+
+  /** A key may have had an account that is not in reach when the request came. */
+  async #views(entries: readonly RequestEntry[]): Promise<readonly RequestView[]> {
+    const views = entries.map(viewOf);
+    if (this.#reach === null) return views;
+    const inReach = await this.#accountsAmong(views.map(({ account_id }) => account_id));
+    const hidden = { attempts: [], skipped: [], provider_cost_nanos: null, flag: null };
+    return views.map((view) => ({
+      ...view,
+      ...hidden,
+      account_id: inReach.has(view.account_id) ? view.account_id : null,
+    }));
+  }
+
+  async #accountsAmong(ids: readonly unknown[]): Promise<ReadonlySet<unknown>> {
+    const named = new Set(ids.filter((id) => typeof id === 'string' && id !== ''));
+    return named.size === 0 || this.#reach === null ? new Set() : this.#reach.accountsAmong([...named] as string[]);
   }
 }
 

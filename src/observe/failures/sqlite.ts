@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { inTransaction } from '../../storage/sqlite.ts';
 import { COLUMNS, type FailureDialect, failureReport, NAMES, onConflict } from './sql.ts';
-import type { FailureCount, FailureQuery, FailureReport } from './store.ts';
+import type { FailureCount, FailureQuery, FailureReport, KeyChange } from './store.ts';
 
 /** Each only adds to what the ones before have made. */
 export const FAILURE_MIGRATIONS: readonly string[] = [
@@ -43,6 +43,20 @@ const DIALECT: FailureDialect = {
   byCondition: 'json_group_object(condition, failed)',
   oneOf: (column, place) => `${column} IN (SELECT value FROM json_each(${place}))`,
 };
+
+/** Hour after hour: a thread that counts meanwhile waits for one of them. */
+export function changeFailures(database: DatabaseSync, keyIds: readonly string[], change: KeyChange): void {
+  const keys = JSON.stringify(keyIds);
+  const theirs = DIALECT.oneOf('key_id', '?');
+  const hours = database.prepare(`SELECT DISTINCT start_ms FROM request_log_failures WHERE ${theirs}`).all(keys);
+  const update = database.prepare(
+    `UPDATE request_log_failures SET label = coalesce(?, label), account_id = coalesce(?, account_id)
+    WHERE start_ms = ? AND ${theirs}`,
+  );
+  for (const { start_ms } of hours) {
+    if (start_ms !== undefined) update.run(change.label ?? null, change.accountId ?? null, start_ms, keys);
+  }
+}
 
 export function readFailures(database: DatabaseSync, query: FailureQuery): Promise<FailureReport> {
   return failureReport(query, DIALECT, ({ sql, values }) =>

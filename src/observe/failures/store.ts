@@ -9,7 +9,7 @@ export interface FailureCount {
   /** Of the hour. */
   readonly startMs: number;
   readonly keyId: string;
-  /** What the key was called, and the account that it had, when it failed last. */
+  /** What the key was called when it failed last, and its account. */
   readonly label: string;
   readonly accountId: string;
   /** Of the catalog. */
@@ -41,8 +41,12 @@ export interface FailureSink {
   count(counts: readonly FailureCount[]): Promise<void>;
 }
 
+/** What has become of keys, in whatever of them has been counted so far; what is absent stays as it is. */
+export type KeyChange = Partial<Pick<FailureCount, 'label' | 'accountId'>>;
+
 export interface FailureSource {
   failures(query: FailureQuery): Promise<FailureReport>;
+  changeFailures(keyIds: readonly string[], change: KeyChange): Promise<void>;
 }
 
 export const NO_FAILURES: FailureReport = { rows: [], total: {}, withoutKey: {} };

@@ -24,6 +24,9 @@ describe('erasing an account', () => {
     const logged = async (id: string): Promise<number> =>
       ((await send(`/requests?key=${id}`)).body as { data: unknown[] }).data.length;
     for (const { id } of [key, other]) while ((await logged(id)) === 0);
+    const wrong = { ...PROMPT, model: 'no/such-model' };
+    assert.equal((await call(`${origin}/v1/chat/completions`, { key: key.key, body: wrong })).status, 404);
+    while (!/"failed":1/.test(JSON.stringify((await send('/usage?by=label')).body)));
     const erase = (name: string) => send(`/accounts/${customer.id}/erase`, 'POST', { name });
     const refusal = async (name: string): Promise<string> => {
       const { status, body } = await erase(name);
@@ -56,6 +59,11 @@ describe('erasing an account', () => {
       const { name, status: now, external_id, labels } = await admin.accounts.show(id);
       assert.deepEqual([name, now, external_id, labels], ['erased', 'closed', null, {}]);
     }
+    const failed = (await send('/usage?by=label')).body as { data: { label: string | null; failed: number }[] };
+    assert.deepEqual(
+      failed.data.map((row) => [row.label, row.failed]),
+      [[null, 1]],
+    );
     const { label, status: keyStatus } = await admin.showKey(key.id);
     assert.deepEqual([label, keyStatus], [null, 'revoked']);
     assert.equal(await logged(other.id), 1, 'what others did stays');

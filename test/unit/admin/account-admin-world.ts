@@ -31,6 +31,8 @@ export interface World extends AppFixture {
   readonly root: string;
   readonly entries: RequestEntry[];
   readonly running: RunningRequest[];
+  /** What has failed, by account. */
+  readonly failedIn: string[];
   make(place: Place): Promise<Things>;
 }
 
@@ -98,6 +100,7 @@ export const PROBES: Readonly<Record<string, Probe>> = {
 export async function world(t: TestContext): Promise<World> {
   const entries: RequestEntry[] = [];
   const running: RunningRequest[] = [];
+  const failedIn: string[] = [];
   const reader: RequestLogReader = {
     find: async (id) => entries.find((entry) => entry.id === id) ?? null,
     list: async ({ keyIds }) => ({
@@ -109,7 +112,11 @@ export async function world(t: TestContext): Promise<World> {
     forget: async () => ({ removed: 0, next: null }),
     prune: async () => false,
     bytes: async () => 0,
-    failures: async () => ({ rows: [], total: {}, withoutKey: {} }),
+    failures: async ({ by }) => {
+      const rows = failedIn.map((id) => ({ group: by.map(() => id), failed: { upstream_error: 1 } }));
+      return { rows, total: {}, withoutKey: {} };
+    },
+    changeFailures: async () => {},
     close: async () => {},
   };
   const gateway: RunningGatewayState = {
@@ -145,6 +152,7 @@ export async function world(t: TestContext): Promise<World> {
     top,
     entries,
     running,
+    failedIn,
     make: async (at) => {
       if (at === 'nowhere') {
         const names = { account: 'acct_none', key: 'key_none', prefix: 'mg_c_none' };

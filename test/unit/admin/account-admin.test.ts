@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ROLES, type Role } from '../../../src/operators/port.ts';
 import type { AppAnswer } from '../../support/admin-app.ts';
+import { requestEntry } from '../../support/request-entries.ts';
 import { PLACES, type Place, PROBES, type Things, world } from './account-admin-world.ts';
 
 /** An answer without the ids that were asked for. */
@@ -145,9 +146,13 @@ describe('an account-admin', () => {
       [key, { models: ['a/*', 'c/two'] }, '403 models'],
       [key, { models: ['a/three', 'b/one'] }, 200],
       [key, { models: ['a/*'] }, 200],
+      [key, { models: ['a/th*', 'a/*-mini'] }, 200],
+      [key, { models: ['b/*'] }, '403 models'],
       [key, { addresses: 'any' }, '403 addresses'],
       [key, { addresses: ['10.1.2.3', '11.0.0.1'] }, '403 addresses'],
+      [key, { addresses: ['10.0.0.0/7'] }, '403 addresses'],
       [key, { addresses: ['10.1.2.3'] }, 200],
+      [key, { addresses: ['10.1.0.0/16'] }, 200],
       [key, { expires_at: 'never' }, '403 expires_at'],
       [key, { expires_at: '2026-05-01' }, 200],
       [key, { cap: '6' }, '403 cap'],
@@ -230,6 +235,64 @@ describe('an account-admin', () => {
     const authorization = `Bearer ${await all.token('account-admin', all.top)}`;
     const { body } = await all.send('GET', '/keys?account=none', { headers: { authorization } });
     assert.deepEqual(body.data, [], 'keys without an account are for operators alone');
+  });
+
+  test('learns no id from outside from what a key did before it came: its credit, its requests, its failures', async (t) => {
+    const all = await world(t);
+    const { service, send, top, root } = all;
+    const authorization = `Bearer ${await all.token('account-admin', top)}`;
+    const { id: sibling } = await service.accounts.create({ name: 'former', parent: root });
+    const { id: key } = await service.createKey({ mode: 'credit', credit: '5' });
+    for (const account of [root, sibling, top]) await send('POST', `/accounts/${account}/keys`, { body: { key } });
+    const ofTop = await service.createKey({ mode: 'credit', account: top });
+    for (const [keyId, accountId] of [
+      [key, sibling],
+      [ofTop.id, top],
+    ] as const) {
+      all.entries.push(requestEntry({ keyId, change: (record) => (record.accountId = accountId) }));
+    }
+    all.failedIn.push(sibling, top);
+    const [before, own] = all.entries.map(({ id }) => id);
+    const month = new Date(all.clock.atMs).toISOString().slice(0, 7);
+    const read = async (path: string, caller = authorization): Promise<string> => {
+      const { status, body } = await send('GET', path, { headers: { authorization: caller } });
+      assert.equal(status, 200, path);
+      return JSON.stringify(body);
+    };
+    const paths = [
+      `/keys/${key}/statement?month=${month}`,
+      `/requests/${before}`,
+      `/requests?key=${key}`,
+      '/usage?by=account',
+    ];
+    const operator = `Bearer ${await all.token('viewer')}`;
+    for (const path of paths) {
+      const outside = new RegExp(`${root}|${sibling}`);
+      assert.doesNotMatch(await read(path), outside, path);
+      assert.match(await read(path, operator), outside, path);
+    }
+    assert.match(await read(`/keys/${key}/statement?month=${month}`), /"transfer_out"/);
+    assert.match(await read(`/requests/${own}`), new RegExp(`of account ${top}`));
+    assert.match(await read('/usage?by=account'), new RegExp(`"account":"${top}"`));
+  });
+
+  test('of an account that is erased is revoked, and neither it nor its token has a name any more', async (t) => {
+    const { service, send, top, root, adminService } = await world(t);
+    const made = async (name: string, account_id: string) => {
+      const { token, operator } = await service.operators.create({ name, role: 'account-admin', account_id });
+      await service.operators.addToken(operator.id, { label: `laptop of ${name}` });
+      return { id: operator.id, headers: { authorization: `Bearer ${token}` } };
+    };
+    const [ann, bob, eve] = [await made('Ann', top), await made('Bob', top), await made('Eve', root)];
+    await service.operators.revoke(bob.id);
+    assert.equal((await send('POST', `/accounts/${top}/erase`, { body: { name: 'top' } })).status, 200);
+    assert.equal((await send('GET', '/accounts', ann)).status, 401);
+    assert.equal((await send('GET', '/accounts', eve)).status, 200);
+    for (const { id } of [ann, bob]) {
+      const { name, status, tokens } = await adminService.operators.show(id);
+      assert.deepEqual([name, status, tokens.some(({ label }) => label !== null)], ['erased', 'revoked', false]);
+    }
+    assert.equal((await adminService.operators.show(eve.id)).name, 'Eve');
   });
 
   test('is bound to an account that exists; one whose account is unknown reaches nothing', async (t) => {

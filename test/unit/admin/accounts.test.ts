@@ -1,6 +1,7 @@
 /** Accounts as an operator makes and changes them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { eraseAccount } from '../../../src/admin/accounts/erase.ts';
 import { AdminError } from '../../../src/admin/error.ts';
 import { findCommand, readArguments } from '../../../src/cli/arguments.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
@@ -12,6 +13,25 @@ function refusedWith(code: string, message: RegExp, field: string | null = null)
 }
 
 describe('accounts', () => {
+  test('are not erased with credit that was bought: the correction that is named then pays out all of it', async (t) => {
+    const { service, adminService } = adminFixture(t);
+    for (const [bought, promotional] of [
+      ['0.2', '0.1'],
+      ['0.000000001', '0.3'],
+    ] as const) {
+      const { id } = await service.accounts.create({ name: 'Acme' });
+      await service.accounts.addCredit(id, { amount: bought });
+      await service.accounts.addCredit(id, { amount: promotional, expires_at: '2026-02-01' });
+      const erase = () => eraseAccount(adminService, id, { name: 'Acme' });
+      await assert.rejects(
+        erase,
+        refusedWith('refused', new RegExp(`has ${bought} credits .* --by -${bought} --reason`)),
+      );
+      await adminService.money.correct(id, { amount: `-${bought}`, reason: 'paid out' });
+      assert.equal((await erase()).accounts, 1);
+    }
+  });
+
   test('are made in a tree with caps, given credit, changed, moved and closed', async (t) => {
     const { accounts } = adminFixture(t).service;
     const org = await accounts.create({ name: 'Acme', external_id: 'crm-7', labels: { tier: 'gold' } });

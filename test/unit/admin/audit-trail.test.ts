@@ -109,6 +109,43 @@ describe('the audit trail', () => {
     }
   });
 
+  test('leaves out only the field that is too long: what else was changed is told, and that the long one was', async (t) => {
+    const { send, operators } = await appFixture(t);
+    const account = (await send('POST', '/accounts', { body: { name: 'acme' } })).body.id;
+    const { body } = await send('POST', '/keys', { body: { mode: 'credit', account, cap: '5' } });
+    const id = String(body.id);
+    const models = (letter: string): object => ({
+      models: Array.from({ length: 120 }, (_, index) => `${letter.repeat(190)}${index}/*`),
+    });
+    await send('PATCH', `/keys/${id}`, { body: { cap: '100000', ...models('a') } });
+    await send('PATCH', `/keys/${id}`, { body: models('b') });
+    const from = { address: null, userAgent: null, requestId: null };
+    const old = { before: '{"cap":"5","version":1}', after: '{"too_large":23000}' };
+    const entry = { actor: null, from, action: 'key.change', target: id, outcome: 'done', reason: null } as const;
+    await operators.record({ ...entry, ...old });
+    const { data } = (await send('GET', `/keys/${id}/history`)).body as unknown as {
+      data: { changes: readonly { field: string; from: string | null; to: string | null }[] }[];
+    };
+    const [ofOldRelease, second, first] = data.map(({ changes }) =>
+      changes.map(({ field, from, to }) => [field, from, to?.replace(/sha256 [0-9a-f]{16}\)$/, 'digest)') ?? null]),
+    );
+    assert.deepEqual(first, [
+      ['models', null, '(23651 characters, digest)'],
+      ['cap', '{"amount":5,"period":"month","used":0}', '{"amount":100000,"period":"month","used":0}'],
+    ]);
+    const long = /^\((\d+) characters, sha256 [0-9a-f]{16}\)$/;
+    const [change] = data[1]?.changes ?? [];
+    assert.equal(change?.field, 'models');
+    assert.match(change.from ?? '', long);
+    assert.match(change.to ?? '', long);
+    assert.notEqual(change.from, change.to);
+    assert.equal(second?.length, 1);
+    assert.deepEqual(ofOldRelease, [
+      ['cap', '5', 'unknown'],
+      ['too_large', null, '23000'],
+    ]);
+  });
+
   test('cannot be changed or shortened, not even in the file', async (t) => {
     const folder = temporaryFolder();
     const operators = testOperators(folder, { nowMs: () => 1 });

@@ -1,16 +1,22 @@
 /** Usage reports as an operator asks for them: through the service, as a table, as CSV. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { AdminError } from '../../../src/admin/error.ts';
 import { validQuery } from '../../../src/admin/http/validate.ts';
+import { Requests } from '../../../src/admin/requests/requests.ts';
 import { readUsageQuery } from '../../../src/admin/usage/query.ts';
 import type { UsageView } from '../../../src/admin/usage/schema.ts';
 import { UsageParameters } from '../../../src/admin/usage/schema.ts';
 import { usageCsv, usageTable } from '../../../src/cli/usage-text.ts';
 import { DAY_MS, HOUR_MS } from '../../../src/core/time.ts';
+import { SqliteAppender } from '../../../src/observe/request-log/sqlite/appender.ts';
+import { RequestLogFile } from '../../../src/observe/request-log/sqlite/file.ts';
+import { openFileReader } from '../../../src/observe/request-log/sqlite/file-reader.ts';
 import { admitRequest, settleRequest, usageRecord } from '../../contract/fixtures.ts';
 import { type AdminFixture, adminFixture, START_MS } from '../../support/admin-fixture.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 async function spend(
   { ledger }: AdminFixture,
@@ -120,6 +126,32 @@ describe('a usage report', () => {
     refused({ by: 'account', level: 5 }, /^level/);
     const [key] = await service.listKeys({ account: project });
     assert.equal(key?.account_name, 'Bot');
+  });
+
+  test('by account has what failed of a key where it has what the key was charged: at the account that it has', async (t) => {
+    const file = join(temporaryFolder(), 'requests.db');
+    const appender = new SqliteAppender(file, () => assert.fail('nothing is damaged'));
+    const reader = openFileReader(new RequestLogFile(file, ''));
+    t.after(() => Promise.all([appender.close(), reader.close()]));
+    const fixture = adminFixture(t, { requests: new Requests(reader, async () => []) });
+    const { service } = fixture;
+    const acme = (await service.accounts.create({ name: 'Acme' })).id;
+    const [before, after] = [
+      (await service.accounts.create({ name: 'Before', parent: acme })).id,
+      (await service.accounts.create({ name: 'After', parent: acme })).id,
+    ];
+    await service.accounts.addCredit(acme, { amount: '5' });
+    const { id } = await service.createKey({ mode: 'credit', account: before });
+    await spend(fixture, id, 1n);
+    const failure = { startMs: Math.floor(START_MS / HOUR_MS) * HOUR_MS, keyId: id, label: '', accountId: before };
+    const call = { model: 'm', provider: 'p', format: 'chat', condition: 'upstream_error', failed: 3 };
+    await appender.count([{ ...failure, ...call }]);
+    await service.accounts.addKey(after, { key: id });
+    const { data } = await service.usage({ by: 'account' });
+    assert.deepEqual(
+      data.map(({ account_name, requests, failed }) => [account_name, requests, failed]),
+      [['After', 1, 3]],
+    );
   });
 
   test('has cost, provider cost and margin, with cancelled calls, and agrees with the balance', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allowsModel, matchesModel } from '../../../src/core/model-pattern.ts';
+import { allowsModel, coversModels, matchesModel } from '../../../src/core/model-pattern.ts';
 
 test('a pattern matches by its stars and stands for itself otherwise', () => {
   const cases: readonly (readonly [pattern: string, id: string, matches: boolean])[] = [
@@ -36,6 +36,25 @@ test('a list allows what one of its entries matches, and an empty one nothing', 
   assert.equal(allowsModel(['a', 'b/*'], 'b/c'), true);
   assert.equal(allowsModel(['a', 'b/*'], 'c'), false);
   assert.equal(allowsModel([], 'c'), false);
+});
+
+test('an entry covers what it matches, and the patterns that begin as it does where it ends in its only star', () => {
+  const cases: readonly (readonly [entry: string, other: string, covers: boolean])[] = [
+    ['sandbox/*', 'sandbox/alpha', true],
+    ['sandbox/*', 'sandbox/al*', true],
+    ['sandbox/*', 'sandbox/*-mini', true],
+    ['sandbox/*', 'sandbox/*', true],
+    ['*', '*-mini', true],
+    ['a*b', 'a*b', true],
+    ['sandbox/al*', 'sandbox/*', false],
+    ['sandbox/*', 'sandbox*', false],
+    ['sandbox/*', '*', false],
+    ['sandbox/alpha', 'sandbox/al*', false],
+    ['*-mini', 'a*-mini', false],
+    ['a*b*', 'ab*', false],
+    ['', '*', false],
+  ];
+  for (const [entry, other, covers] of cases) assert.equal(coversModels(entry, other), covers, `${entry} for ${other}`);
 });
 
 test('many stars are no burden', () => {

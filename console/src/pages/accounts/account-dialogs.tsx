@@ -72,9 +72,9 @@ export function EraseAccount({ of: account, close }: DialogProps) {
       submit={erase.mutate}
     >
       <Text size="sm">
-        The account and those below it are closed, their keys revoked; names, labels, your ids, webhooks and the log of
-        their requests are removed. This cannot be undone. What was bought and charged stays in the ledger under ids
-        alone, because the books have to add up.
+        The account and those below it are closed, their keys and account-admins revoked; names, labels, your ids,
+        webhooks and the log of their requests are removed. This cannot be undone. What was bought and charged stays in
+        the ledger under ids alone, because the books have to add up.
       </Text>
       <TextInput
         label="Name of the account"

@@ -192,7 +192,10 @@ export function AccountsPage() {
             href={({ account }) => hrefOf(account)}
             sortable={false}
             more={more}
-            everything={async () => (await everyAccount(wanted)).map(inNoTree)}
+            everything={async () => {
+              const { rows, rest } = await everyAccount(wanted);
+              return { rows: rows.map(inNoTree), rest };
+            }}
             tools={
               <>
                 <SearchBox value={filters.q ?? ''} onChange={search} placeholder="Name, id or your id" />

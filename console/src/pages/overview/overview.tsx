@@ -155,7 +155,12 @@ export function OverviewPage() {
               columns={columnsFor(by, nameOf, seesProviders)}
               rowId={(row) => String(row[fieldOf(by)])}
               everything={
-                ranked.length < ROWS_MAX ? undefined : async () => (await usageOf({ ...asked, top: EXPORTED_MAX })).data
+                ranked.length < ROWS_MAX
+                  ? undefined
+                  : async () => {
+                      const { data: rows } = await usageOf({ ...asked, top: EXPORTED_MAX });
+                      return { rows, rest: rows.length < EXPORTED_MAX ? null : 'ask for a shorter time' };
+                    }
               }
               href={(row) => rowHref(by, row[fieldOf(by)] ?? null, links, all)}
             />

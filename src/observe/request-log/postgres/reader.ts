@@ -1,6 +1,6 @@
 /** The reader of the request log in PostgreSQL, with what all gateways on the database have written. */
-import { readFailures } from '../../failures/postgres.ts';
-import type { FailureQuery, FailureReport } from '../../failures/store.ts';
+import { changeFailures, readFailures } from '../../failures/postgres.ts';
+import type { FailureQuery, FailureReport, KeyChange } from '../../failures/store.ts';
 import { capturedIn } from '../captured.ts';
 import { entryIn, type RequestEntry } from '../entry.ts';
 import { type Dialect, filtersOf, type Value } from '../filters.ts';
@@ -112,6 +112,10 @@ export class PostgresRequestReader implements RequestLogReader {
 
   failures(query: FailureQuery): Promise<FailureReport> {
     return readFailures((text, values) => this.#database.query(text, values), query);
+  }
+
+  changeFailures(keyIds: readonly string[], change: KeyChange): Promise<void> {
+    return changeFailures((text, values) => this.#database.query(text, values), keyIds, change);
   }
 
   close(): Promise<void> {

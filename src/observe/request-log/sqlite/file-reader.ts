@@ -1,6 +1,6 @@
 /** Reads the file on the thread that asks, also while a gateway appends to it. */
 import type { DatabaseSync } from 'node:sqlite';
-import { readFailures } from '../../failures/sqlite.ts';
+import { changeFailures, readFailures } from '../../failures/sqlite.ts';
 import { NO_FAILURES } from '../../failures/store.ts';
 import type { RequestLogReader } from '../store.ts';
 import { failuresBeside, type RequestLogFile } from './file.ts';
@@ -34,6 +34,8 @@ export function openFileReader(log: RequestLogFile): RequestLogReader {
     bytes: async () => inFile(usedBytes, 0),
     failures: async (query) =>
       inFile((database) => readFailures(database, query), Promise.resolve(NO_FAILURES), failures),
+    changeFailures: async (keyIds, change) =>
+      inFile((database) => changeFailures(database, keyIds, change), undefined, failures),
     close: async () => {
       log.close();
       failures.close();

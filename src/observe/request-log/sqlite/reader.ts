@@ -12,6 +12,7 @@ export class SqliteRequestReader implements RequestLogReader {
   readonly prune = this.#asking('prune');
   readonly bytes = this.#asking('bytes');
   readonly failures = this.#asking('failures');
+  readonly changeFailures = this.#asking('changeFailures');
   readonly #thread: TaskThread<ThreadTask, ThreadAnswer>;
 
   constructor(file: string, restMs?: number) {
