@@ -27,9 +27,9 @@ const CHANGE = {
 /** What was added, and why, beside the state after it. */
 export function withCredit(
   answer: object,
-  { body: { amount, note } }: { readonly body: Pick<View<typeof CreditBody>, 'amount' | 'note'> },
+  { body: { amount, note, entry_id } }: { readonly body: View<typeof CreditBody> },
 ): object {
-  return { ...answer, amount: String(amount), ...(note != null && { note }) };
+  return { ...answer, amount: String(amount), ...(note != null && { note }), ...(entry_id != null && { entry_id }) };
 }
 
 export const KEY_ROUTES = {

@@ -40,8 +40,13 @@ export class HistoryService {
       const { payer, key } = stateOf(after);
       return payer === id || key === id;
     });
-    const newest = [...own, ...received].sort((a, b) => b.number - a.number).slice(0, EVENTS_MAX);
-    return { object: 'list', data: newest.map((entry) => this.#event(entry)) };
+    const newest = [...own, ...received].sort((a, b) => b.number - a.number);
+    return {
+      object: 'list',
+      data: withoutRepeats(newest)
+        .slice(0, EVENTS_MAX)
+        .map((entry) => this.#event(entry)),
+    };
   }
 
   async ofRequest({ id, mode, charged }: RequestView): Promise<RequestHistoryView> {
@@ -53,7 +58,7 @@ export class HistoryService {
     const refunded = Math.max(0, ...refunds.map((refund) => numberIn(refund.refunded) ?? 0));
     const paid = mode === 'credit' && charged !== null ? creditsFromNanos(BigInt(charged)) : 0;
     const refundable = Math.max(0, Number((paid - refunded).toFixed(9)));
-    return { refunded, refundable, events: shown.map((entry) => this.#event(entry)) };
+    return { refunded, refundable, events: withoutRepeats(shown).map((entry) => this.#event(entry)) };
   }
 
   #event({ atMs, action, actor, target, before, after }: AuditTrailEntry): HistoryEventView {
@@ -72,6 +77,20 @@ export class HistoryService {
           : changesOf(earlier, later).filter(({ field }) => later.amount === undefined || !BOOKED.has(field)),
     };
   }
+}
+
+/** Newest first. What was sent again with the id of its entry has booked nothing: only the first of them is kept. */
+function withoutRepeats(entries: readonly AuditTrailEntry[]): readonly AuditTrailEntry[] {
+  const booked = new Set<string>();
+  const first = entries.toReversed().filter(({ action, target, after }) => {
+    const { entry_id: entryId } = stateOf(after);
+    if (typeof entryId !== 'string') return true;
+    const name = JSON.stringify([action, target, entryId]);
+    const isNew = !booked.has(name);
+    booked.add(name);
+    return isNew;
+  });
+  return first.reverse();
 }
 
 /** For a terminal; nothing where nothing was done. */

@@ -146,6 +146,25 @@ describe('the audit trail', () => {
     ]);
   });
 
+  test('tells what was booked once as once in a history, however often it was sent', async (t) => {
+    const { send } = await appFixture(t);
+    const id = String((await send('POST', '/accounts', { body: { name: 'acme' } })).body.id);
+    for (const entry_id of ['may', 'may', 'june', 'may']) {
+      assert.equal((await send('POST', `/accounts/${id}/credit`, { body: { amount: '5', entry_id } })).status, 200);
+    }
+    const { data } = (await send('GET', `/accounts/${id}/history`)).body as unknown as {
+      data: { action: string; amount: number | null }[];
+    };
+    assert.deepEqual(
+      data.map(({ action, amount }) => [action, amount]),
+      [
+        ['account.credit', 5],
+        ['account.credit', 5],
+        ['account.create', null],
+      ],
+    );
+  });
+
   test('cannot be changed or shortened, not even in the file', async (t) => {
     const folder = temporaryFolder();
     const operators = testOperators(folder, { nowMs: () => 1 });
