@@ -203,6 +203,7 @@ describe('gateway commands without a gateway', () => {
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
       [['keys', 'list', '--all'], /unknown flag --all: expected one of --account, .*--search, --json/],
       [['keys', 'show'], /takes 1 \(ID\), not 0/],
+      [['keys', 'show', '--', '-h', '--help'], /takes 1 \(ID\), not 2/],
       [['keys', 'create', '--mode'], /--mode needs a value: credit\|token_budget/],
       [['keys', 'create', '--label', '--json'], /--label needs a value/],
       [['keys', 'create', '--mode', 'credit', '--mode', 'credit'], /--mode is given twice/],
