@@ -74,7 +74,9 @@ export async function main(line: readonly string[]): Promise<void> {
 
 async function run(line: readonly string[]): Promise<void> {
   const [first] = line;
-  if (first === undefined || first === 'help' || line.includes('--help') || line.includes('-h')) {
+  // What follows `--` is no flag.
+  const flags = line.slice(0, [...line, '--'].indexOf('--'));
+  if (first === undefined || first === 'help' || flags.includes('--help') || flags.includes('-h')) {
     const wanted = first === 'help' ? line.slice(1) : line;
     process.stdout.write(helpOf(ALL_COMMANDS, wanted) ?? helpText());
     if (first === undefined) process.exitCode = EXIT_USAGE;

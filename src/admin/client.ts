@@ -1,5 +1,6 @@
 /** Calls the operations of the admin API by their names, at a running gateway or in this process. */
 import type { RequestOptions } from 'node:http';
+import { dirname } from 'node:path';
 import type { StoredDefinitions } from '../core/definition.ts';
 import { request as httpRequest } from '../lib/node-http.ts';
 import { AdminError, type AdminErrorCode } from './error.ts';
@@ -72,9 +73,11 @@ export class AdminClient {
   ): Promise<AnswerOf<Name>> {
     const { method, path } = partsOf(ROUTES[name].at);
     const { query = {}, body, version, ...parameters } = given;
-    const filled = path.replaceAll(/:(\w+)/g, (_, parameter: string) =>
-      encodeURIComponent(String(Reflect.get(parameters, parameter))),
-    );
+    const filled = path.replaceAll(/:(\w+)/g, (_, parameter: string) => {
+      const value = String(Reflect.get(parameters, parameter));
+      if (value === '') throw new AdminError('invalid_input', `the ${parameter} must not be empty`);
+      return encodeURIComponent(value);
+    });
     const search = new URLSearchParams(Object.entries(query).map(([field, value]) => [field, String(value)]));
     const { status, text } = await this.#transport.send({
       method,
@@ -152,6 +155,11 @@ function failureAt(path: string, cause: Error & { code?: string }): Error {
   if (NOT_LISTENING.includes(code)) return new NotRunningError(`no gateway is listening on ${path}`, { cause });
   if (code === 'ABORT_ERR' || name === 'TimeoutError') {
     return new AdminError('unavailable', `the gateway at ${path} does not answer`, { cause });
+  }
+  if (code === 'ENOTDIR') {
+    return new AdminError('unavailable', `${dirname(path)} is no folder: set GATEWAY_DATA to the data folder`, {
+      cause,
+    });
   }
   if (code === 'EACCES' || code === 'EPERM') {
     return new AdminError('unavailable', `${path} belongs to another user: run this as the gateway's user`, { cause });

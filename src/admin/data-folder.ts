@@ -20,7 +20,8 @@ export async function ensureDataDir(dataDir: string): Promise<void> {
   try {
     await mkdirs(resolve(dataDir));
   } catch (error) {
-    const reason = errorCode(error) ?? String(error);
+    const code = errorCode(error);
+    const reason = code === 'EEXIST' ? 'there is a file of this name' : (code ?? String(error));
     throw new AdminError('unavailable', `the data folder ${dataDir} cannot be created: ${reason}`, { cause: error });
   }
 }

@@ -4,6 +4,7 @@ import { chmodSync, lstatSync, mkdirSync, realpathSync, renameSync, rmSync } fro
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { errorCode } from '../lib/error-code.ts';
 import { AdminError } from './error.ts';
 
 const SOCKET_NAME = 'gateway.sock';
@@ -63,11 +64,18 @@ export async function listenOnSocket(
   // Created under another name and renamed: the path never has a socket that is not ready or open to others, and
   // closing this server can never remove the socket of its successor.
   const draft = `${path}${DRAFT_SUFFIX}`;
-  rmSync(draft, { force: true });
-  await listen(server, draft);
-  chmodSync(draft, 0o600);
-  const { ino } = lstatSync(draft);
-  renameSync(draft, path);
+  let ino: number;
+  try {
+    rmSync(draft, { force: true });
+    await listen(server, draft);
+    chmodSync(draft, 0o600);
+    ino = lstatSync(draft).ino;
+    renameSync(draft, path);
+  } catch (error) {
+    // A listener that stays open would keep the process alive, without anybody who is served. It removes the draft itself.
+    await close();
+    throw noSocket(path, error);
+  }
   return {
     path,
     close: async () => {
@@ -75,6 +83,19 @@ export async function listenOnSocket(
       await close();
     },
   };
+}
+
+function noSocket(path: string, cause: unknown): AdminError {
+  const inTheWay = [path, `${path}${DRAFT_SUFFIX}`].find((each) =>
+    lstatSync(each, { throwIfNoEntry: false })?.isDirectory(),
+  );
+  return new AdminError(
+    'unavailable',
+    inTheWay === undefined
+      ? `the socket ${path} cannot be created (${errorCode(cause) ?? String(cause)}): its folder must be writable for this user, on a file system that has Unix sockets`
+      : `${inTheWay} is a folder, where the gateway needs its socket: remove it, or move it elsewhere`,
+    { cause },
+  );
 }
 
 function listen(server: Server, path: string): Promise<void> {

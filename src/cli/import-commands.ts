@@ -20,15 +20,18 @@ export const IMPORT_COMMANDS: readonly Command[] = [
     createsData: true,
     ask: async (api, { operands: [path = ''], switches }) => {
       const name = basename(path);
-      const given = keysIn(await parseCsv(name, contentOf(path)));
-      const body = { keys: given.map(({ key }) => key), dry_run: switches.has('dry-run') };
-      return api.call('importKeys', { body }).catch((error: unknown) => {
-        throw error instanceof AdminError ? byLine(name, given, error) : error;
+      const { keys, revoked } = keysIn(await parseCsv(name, contentOf(path)));
+      const body = { keys: keys.map(({ key }) => key), dry_run: switches.has('dry-run') };
+      const answer = await api.call('importKeys', { body }).catch((error: unknown) => {
+        throw error instanceof AdminError ? byLine(name, keys, error) : error;
       });
+      return { ...answer, revoked_lines: revoked };
     },
-    print: ({ keys, data }, { switches }) => {
-      if (switches.has('dry-run')) return [`${keys} keys could be created; nothing was changed`];
-      return { lines: createdCsv(data), warning: `${keys} keys created; this is the only time that they are shown` };
+    print: ({ keys, data, revoked_lines: revoked }, { switches }) => {
+      const left = revoked.length === 0 ? '' : `; not those that had been revoked (line ${revoked.join(', ')})`;
+      if (switches.has('dry-run')) return [`${keys} keys could be created${left}; nothing was changed`];
+      const warning = `${keys} keys created${left}; this is the only time that they are shown`;
+      return { lines: createdCsv(data), warning };
     },
   }),
   command({

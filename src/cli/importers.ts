@@ -8,6 +8,7 @@ import { leaveOutRefused } from '../import/check-plan.ts';
 import { fromLitellm } from '../import/litellm.ts';
 import { fromOneApi, type OneApiFlavour } from '../import/one-api.ts';
 import type { ImportPlan } from '../import/plan.ts';
+import { printable } from '../lib/printable.ts';
 import type { CommandArguments } from './arguments.ts';
 import { OUT } from './importer-shapes.ts';
 import { json, lines, type Output } from './output.ts';
@@ -61,7 +62,7 @@ function summary(
       : ['Next:', ...next]),
     ...(notes.length === 0
       ? ['Everything was converted.']
-      : ['', 'Not taken, or to be looked at:', ...notes.map((note) => `  ${note}`)]),
+      : ['', 'Not taken, or to be looked at:', ...notes.map((note) => `  ${printable(note)}`)]),
   ];
 }
 
@@ -120,5 +121,5 @@ function readBytes(file: string): Buffer {
 }
 
 function wrong(message: string): AdminError {
-  return new AdminError('invalid_input', message);
+  return new AdminError('invalid_input', printable(message));
 }

@@ -1,6 +1,7 @@
 /** What a provider's export and the usage records differ in, for the terminal and for a spreadsheet. */
 import { csvLine } from '../admin/csv.ts';
 import type { Reconciliation } from '../import/reconcile.ts';
+import { printable } from '../lib/printable.ts';
 import { table } from '../lib/text-table.ts';
 
 const COLUMNS = ['day', 'model', 'measure', 'theirs', 'ours', 'difference'] as const;
@@ -14,7 +15,7 @@ export function reconciliationTable(reconciliation: Reconciliation): readonly st
   if (differences.length === 0) return [head, 'Nothing differs.', ...notes];
   const rows = [
     COLUMNS.map((column) => column.toUpperCase()),
-    ...differences.map((difference) => COLUMNS.map((column) => difference[column])),
+    ...differences.map((difference) => COLUMNS.map((column) => printable(difference[column]))),
   ];
   return [head, `${differences.length} figures differ (ours less theirs):`, '', ...table(rows, 3), ...notes];
 }

@@ -12,6 +12,8 @@ export type { Settings } from './settings.ts';
 /** The config file as it was read, with its references expanded. */
 export interface ConfigSource {
   readonly file: FileConfig;
+  /** There is a file, and it has no content: nobody has written that the defaults are meant. */
+  readonly empty: boolean;
   readonly secrets: Secrets;
 }
 

@@ -1,6 +1,6 @@
 /** Reads the config file: bounded YAML, references expanded, checked against the schema. */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, LineCounter, parseDocument, visit } from 'yaml';
 import { describeErrors, readablePath, type TypeNames } from '../lib/schema-errors.ts';
 import { expandReferences } from './expand.ts';
 import { didYouMean } from './nearest-name.ts';
@@ -24,18 +24,21 @@ function validator(): ValidateFunction<FileConfig> {
   return compiled;
 }
 
-/** `name` is the file's name in messages. Throws a ConfigError that lists every problem found. */
+/**
+ * `name` is the file's name in messages. Null: the file has no content, or only comments. Throws a ConfigError that lists
+ * every problem found.
+ */
 export async function parseConfigFile(
   text: string,
   name: string,
   secrets: Secrets,
   allProblems = false,
-): Promise<FileConfig> {
+): Promise<FileConfig | null> {
   const most = allProblems ? Number.POSITIVE_INFINITY : PROBLEMS_MAX;
   const { value, problems } = await expandReferences(parseYaml(text, name), secrets);
   if (problems.length > 0) throw configError(name, problems.slice(0, most));
-  const content = value ?? {};
-  const checked = checkShape(content);
+  if (value === null) return null;
+  const checked = checkShape(value);
   if ('file' in checked) return checked.file;
   throw configError(name, checked.problems.slice(0, most));
 }
@@ -53,8 +56,8 @@ function parseYaml(text: string, name: string): unknown {
   const lines = new LineCounter();
   try {
     const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
-    const [error] = document.errors;
-    if (error === undefined) return document.toJS({ maxAliasCount: ALIASES_MAX });
+    const error = document.errors[0] ?? aliasInsideItself(document);
+    if (error === null) return document.toJS({ maxAliasCount: ALIASES_MAX });
     const { line, col } = lines.linePos(error.pos[0]);
     const message = unquotedReference(text, error.pos[0]) ?? error.message;
     throw configError(name, [{ path: '', message: `line ${line}, column ${col}: ${message}` }]);
@@ -63,6 +66,21 @@ function parseYaml(text: string, name: string): unknown {
     const reason = error instanceof Error ? error.message : String(error);
     throw configError(name, [{ path: '', message: `cannot be read as YAML: ${reason}` }]);
   }
+}
+
+/** An alias below its own anchor: what it stands for would never end. Null where there is none. */
+function aliasInsideItself(document: Document): { readonly pos: readonly [number]; readonly message: string } | null {
+  let found: ReturnType<typeof aliasInsideItself> = null;
+  visit(document, {
+    Alias(_, alias, ancestors) {
+      const named = alias.resolve(document);
+      if (named === undefined || !ancestors.includes(named)) return undefined;
+      const message = `the alias *${alias.source} stands inside of what its anchor &${alias.source} names, so it would never end`;
+      found = { pos: [alias.range?.[0] ?? 0], message };
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 /** What to do where the braces of a reference were read as those of a mapping: `{ api_key: ${NAME} }`. Null elsewhere. */

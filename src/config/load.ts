@@ -52,6 +52,8 @@ export interface LoadOptions {
   readonly stored?: StoredDefinitions | undefined;
   /** Instead of reading the file again. */
   readonly source?: ConfigSource | undefined;
+  /** What is in use: what its file says is not taken out of use by one that is gone, or that has no content. */
+  readonly inUse?: ConfigSource | undefined;
   /** Whether a file with very many problems has all of them listed. */
   readonly allProblems?: boolean;
 }
@@ -70,7 +72,8 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const { stored = NO_DEFINITIONS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
-  const file = options.source?.file ?? (await readFileConfig(options, name, secrets));
+  const source = options.source ?? (await readSource(options, name, secrets));
+  const { file } = source;
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
   const routing = routingOf(file, stored);
   const weighted = routing.order === 'weighted';
@@ -147,7 +150,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
       model: new Map([...models.keys()].map((id) => [id, definedBy('model', id)])),
     },
     stored: { revision: stored.revision, states: added.states },
-    source: { file, secrets },
+    source,
     sandbox,
     modelLists: file.model_lists ?? true,
     tls,
@@ -169,9 +172,19 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   });
 }
 
-async function readFileConfig(options: LoadOptions, name: string, secrets: Secrets): Promise<FileConfig> {
+async function readSource(options: LoadOptions, name: string, secrets: Secrets): Promise<ConfigSource> {
+  const refused = (message: string): ConfigError => configError(name, [{ path: '', message }]);
+  const saysMore = Object.keys(options.inUse?.file ?? {}).length > 0;
   const text = options.text ?? (await readConfigText(options.settings, name));
-  return text === null ? {} : (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
+  if (text === null) {
+    if (saysMore) throw refused('does not exist any more; the configuration in use stays');
+    return { file: {}, empty: false, secrets };
+  }
+  const file = await (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
+  if (file === null && saysMore) {
+    throw refused('is empty; the configuration in use stays: write {} where the defaults are meant');
+  }
+  return { file: file ?? {}, empty: file === null, secrets };
 }
 
 /** What stands on statements, where no gateway runs; without any of it where the file cannot be used. */
@@ -181,7 +194,7 @@ export async function loadStatementPolicy(settings: Settings, env: Environment):
     const text = await readConfigText(settings, name);
     if (text === null) return STATEMENTS.read();
     const { parseConfigFile } = await fileReader();
-    return STATEMENTS.read((await parseConfigFile(text, name, new Secrets(env, settings.allowExec))).statements);
+    return STATEMENTS.read((await parseConfigFile(text, name, new Secrets(env, settings.allowExec)))?.statements);
   } catch (error) {
     if (error instanceof ConfigError) return STATEMENTS.read();
     throw error;

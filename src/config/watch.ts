@@ -36,13 +36,8 @@ export function watchConfig(options: ConfigWatchOptions): FileWatch {
     const text = contentOf(file);
     const before = contentsOfOthers();
     if (text === content && areSame(before, contents)) return;
-    const vanished = text === null && content !== null;
     content = text;
     contents = before;
-    if (vanished) {
-      onProblems([`${file}: does not exist any more; the configuration in use stays`]);
-      return;
-    }
     await take(() => true);
     // What a file holds by now may be newer than what was loaded of it: only those named for the first time are read here.
     contents = new Map(others().map((name) => [name, before.has(name) ? (before.get(name) ?? null) : contentOf(name)]));

@@ -1,6 +1,6 @@
 /** Keys as lines of a CSV file: made from one, and written to one. */
 
-import { csvLine } from '../admin/csv.ts';
+import { csvLine, withoutApostrophe } from '../admin/csv.ts';
 import type { KeyView } from '../admin/keys/schema.ts';
 import { type CsvFile, type CsvRow, wrongCsv } from './csv-file.ts';
 
@@ -23,7 +23,7 @@ const SETTINGS = [
   'addresses',
   'expires_at',
 ] as const;
-/** What an export has besides; a new key gets its own. */
+/** What an export has besides; a new key gets its own, and is never made of one that may not be used. */
 const SHOWN = [
   'id',
   'status',
@@ -39,8 +39,14 @@ const SHOWN = [
 const TAKEN = 'key';
 const LISTS: readonly string[] = ['models', 'addresses'];
 
+interface ReadKeys {
+  readonly keys: readonly { readonly line: number; readonly key: object }[];
+  /** The lines of keys that had been revoked, which are not among them. */
+  readonly revoked: readonly number[];
+}
+
 /** Each line as the API takes a key; an empty cell is a setting that is not given. */
-export function keysIn(file: CsvFile): readonly { readonly line: number; readonly key: object }[] {
+export function keysIn(file: CsvFile): ReadKeys {
   const known: readonly string[] = [...SETTINGS, TAKEN, ...SHOWN];
   const unknown = file.columns.find((column) => !known.includes(column));
   if (unknown !== undefined) {
@@ -53,7 +59,31 @@ export function keysIn(file: CsvFile): readonly { readonly line: number; readonl
   if (!file.columns.includes('mode'))
     throw wrongCsv(file.name, 1, 'no column mode: credit or token_budget for each key');
   if (file.rows.length === 0) throw wrongCsv(file.name, 1, 'no keys follow the header');
-  return file.rows.map((row) => ({ line: row.line, key: keyIn(row) }));
+  const rows = Map.groupBy(file.rows, (row) => (isRevoked(file, row) ? 'revoked' : 'taken'));
+  const { revoked = [], taken = [] } = Object.fromEntries(rows);
+  if (taken.length === 0) throw wrongCsv(file.name, 1, 'every key that follows the header had been revoked');
+  return {
+    keys: taken.map((row) => ({ line: row.line, key: keyIn(row) })),
+    revoked: revoked.map(({ line }) => line),
+  };
+}
+
+/** An expired key expires again by its time; one that was suspended or disabled would come back as one that works. */
+function isRevoked({ name }: CsvFile, row: CsvRow): boolean {
+  const status = row.cell('status');
+  if (['', 'active', 'expired', 'revoked'].includes(status)) return status === 'revoked';
+  if (status === 'suspended' || status === 'disabled') {
+    throw wrongCsv(
+      name,
+      row.line,
+      `status is ${status}, and a new key is active: remove the line, or empty its status where the key may work again; nothing was changed`,
+    );
+  }
+  throw wrongCsv(
+    name,
+    row.line,
+    `status is ${JSON.stringify(status)}: expected active, suspended, disabled, expired, revoked or nothing`,
+  );
 }
 
 function keyIn(row: CsvRow): object {
@@ -61,8 +91,7 @@ function keyIn(row: CsvRow): object {
   return Object.fromEntries([
     ...(taken === '' ? [] : [[TAKEN, taken]]),
     ...SETTINGS.flatMap((name) => {
-      // An export made a text of what a spreadsheet would have run.
-      const text = row.cell(name).replace(/^'(?=[=+\-@])/, '');
+      const text = withoutApostrophe(row.cell(name));
       if (text === '') return [];
       return [[name, LISTS.includes(name) && text !== 'all' && text !== 'any' ? text.split(/[\s,;|]+/) : text]];
     }),

@@ -120,15 +120,11 @@ export class ImportPlan {
 
   #accountScript(): string {
     const commands = this.accounts.map(({ externalId, name, flags, credit }) => {
-      const create = [
-        'npx gateway accounts create',
-        quoted(name),
-        '--external-id',
-        quoted(externalId),
-        ...flags.map(quoted),
-      ];
-      if (credit === null) return create.join(' ');
-      const id = `id=$(${[...create, '--json'].join(' ')} | sed 's/^{"id":"\\([^"]*\\)".*/\\1/')`;
+      const create = ['npx gateway accounts create --external-id', quoted(externalId), ...flags.map(quoted)];
+      // A name may look like a flag.
+      const named = ['--', quoted(name)];
+      if (credit === null) return [...create, ...named].join(' ');
+      const id = `id=$(${[...create, '--json', ...named].join(' ')} | sed 's/^{"id":"\\([^"]*\\)".*/\\1/')`;
       return `${id}\nnpx gateway accounts credit "$id" ${credit} --note 'imported balance' --id ${quoted(externalId)}`;
     });
     return [

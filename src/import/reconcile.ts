@@ -4,6 +4,7 @@ import type { AdminClient } from '../admin/client.ts';
 import { AdminError } from '../admin/error.ts';
 import type { UsageRowView } from '../admin/usage/schema.ts';
 import { decimalCredits, parseCredits } from '../core/money.ts';
+import { DAY_MS, isoDay } from '../core/time.ts';
 import { parseCsv } from './csv-file.ts';
 import { type Counted, EXPORT_FORMATS, type ExportFormat, MEASURES, readExport } from './provider-export.ts';
 
@@ -60,7 +61,7 @@ export async function reconcile(
     throw new AdminError('invalid_input', `${name} has no usage: there is nothing to compare`);
   }
   const report = await api.call('usage', {
-    query: { by: 'day,model', provider: options.provider, since: `${from}T00:00:00Z`, until: `${to}T23:00:00Z` },
+    query: { by: 'day,model', provider: options.provider, since: from, until: isoDay(Date.parse(to) + DAY_MS) },
   });
   const measures = MEASURES.filter((measure) => theirs.some(({ counted }) => counted[measure] !== undefined));
   const byModel = theirs.some(({ model }) => model !== '');

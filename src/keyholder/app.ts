@@ -15,6 +15,7 @@ import { GatewayError } from '../core/conditions.ts';
 import { failureOf } from '../core/failure.ts';
 import { digestOfKey, keyPrefix } from '../core/key.ts';
 import { RequestRecord } from '../core/request-record.ts';
+import { MONTH } from '../core/time.ts';
 import { countAgainstRateLimit } from '../exchange/admit.ts';
 import { authenticateDigest } from '../exchange/authenticate.ts';
 import { storeFailed } from '../exchange/gateway.ts';
@@ -166,7 +167,7 @@ function addRoutes(app: FastifyInstance, options: KeyholderAppOptions): void {
     const { digest } = await sessionOf(request);
     const { key } = await callerOf(digest, request);
     const { month = '', format = 'json' } = request.query as Readonly<Record<string, string | undefined>>;
-    if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw invalidQuery('month', 'a month like 2026-10');
+    if (!new RegExp(MONTH).test(month)) throw invalidQuery('month', 'a month like 2026-10');
     if (!['json', 'csv', 'html'].includes(format)) throw invalidQuery('format', 'json, csv or html');
     const written = await options.statement(key.id, month).catch(storeFailed);
     if (written === null) throw new GatewayError('invalid_request', { message: NO_STATEMENT });

@@ -4,9 +4,9 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Row } from '../storage/columns.ts';
-import { asStoreError } from '../storage/errors.ts';
+import { asStoreError, StoreError } from '../storage/errors.ts';
 import type { SqlEngine, Value } from '../storage/sql-engine.ts';
-import { openSqliteFile } from '../storage/sqlite.ts';
+import { isDamage, openSqliteFile } from '../storage/sqlite.ts';
 import { SQLITE_MIGRATIONS } from './schema.ts';
 
 /** A write-ahead log, as it reaches the disk. */
@@ -39,21 +39,37 @@ export function endSessions(file: string, nowMs: number): void {
   }
 }
 
+/** Says which file is damaged, and what to do: the one beside it, of the ledger, may be whole. */
+function failureOf(error: unknown, file: string): StoreError {
+  if (!isDamage(error)) return asStoreError(error);
+  const { message } = asStoreError(error);
+  return new StoreError(
+    `The database ${file} is damaged (${message}): stop the gateway, and restore the data folder from a backup; or move this file and those that begin with its name aside, to begin without operators, what they have defined, alerts and the audit trail.`,
+    { cause: error },
+  );
+}
+
 class SqliteEngine implements SqlEngine {
+  readonly #file: string;
   readonly #database: DatabaseSync;
   readonly #log: LogFlusher;
   readonly #statements = new Map<string, StatementSync>();
 
   constructor({ file, openLog }: SqliteOperatorStoreOptions) {
-    this.#database = openSqliteFile(file, {
-      waitMs: 2_000,
-      settings: `
-        PRAGMA journal_mode = WAL;
-        PRAGMA synchronous = NORMAL;
-        PRAGMA foreign_keys = ON;
-        PRAGMA cache_size = -1000;`,
-      migrations: SQLITE_MIGRATIONS,
-    });
+    this.#file = file;
+    try {
+      this.#database = openSqliteFile(file, {
+        waitMs: 2_000,
+        settings: `
+          PRAGMA journal_mode = WAL;
+          PRAGMA synchronous = NORMAL;
+          PRAGMA foreign_keys = ON;
+          PRAGMA cache_size = -1000;`,
+        migrations: SQLITE_MIGRATIONS,
+      });
+    } catch (error) {
+      throw failureOf(error, file);
+    }
     try {
       this.#log = openLog(`${file}-wal`);
     } catch (error) {
@@ -66,7 +82,7 @@ class SqliteEngine implements SqlEngine {
     try {
       return this.#statement(sql).all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value])));
     } catch (error) {
-      throw asStoreError(error);
+      throw failureOf(error, this.#file);
     }
   }
 

@@ -1,6 +1,6 @@
 /** The configuration in use: read at the start, and replaced while the process runs when any part of it changes. */
 import type { Config, Settings } from '../config/config.ts';
-import { loadConfig } from '../config/load.ts';
+import { type LoadOptions, loadConfig } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
 import type { Environment } from '../config/settings.ts';
 import { watchConfig } from '../config/watch.ts';
@@ -58,7 +58,7 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
   let loading: Promise<unknown> = Promise.resolve();
   let known: StoredDefinitions | null = null;
   /** One after the other: what was loaded last is the newest. `source`: the file is not read again. */
-  const load = (source?: Config['source']): Promise<Config> => {
+  const load = ({ source, inUse }: Pick<LoadOptions, 'source' | 'inUse'> = {}): Promise<Config> => {
     const loaded = loading.then(async () => {
       const lists = await storedModelLists(documents, log);
       const stored = await readDefinitions(settings, definitions).catch((err: unknown) => {
@@ -68,7 +68,7 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
       });
       known = stored;
       const now = new Date(clock.nowMs());
-      const fresh = await loadConfig({ settings, env, sandboxUrl, lists, stored, source, now });
+      const fresh = await loadConfig({ settings, env, sandboxUrl, lists, stored, source, inUse, now });
       return withFirstSeen(fresh, documents, clock.nowMs(), log);
     });
     loading = loaded.catch(() => {});
@@ -86,7 +86,7 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
   /** By the file as it is in use: what was written into it since may be wrong. */
   const takeDefinitions = async (): Promise<readonly string[]> => {
     try {
-      use(await load(config.source));
+      use(await load({ source: config.source }));
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       if (refused.definitions.join() !== error.problems.join()) {
@@ -109,10 +109,16 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
   });
   parts.defer(() => follower.stop());
   let config = await load();
+  if (config.source.empty) {
+    log.warn(
+      { file: settings.configFile },
+      'the config file is empty, so the defaults are in use: write {} into it where they are meant',
+    );
+  }
   revision = config.stored.revision;
   const watch = watchConfig({
     file: settings.configFile,
-    load,
+    load: () => load({ inUse: config.source }),
     inUse: () => config,
     onConfig: (fresh) => {
       if ((fresh.tls === null) !== (config.tls === null)) {
@@ -133,7 +139,7 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
   parts.defer(() => watch.close());
   const lists = watchModelLists(documents, async () => {
     try {
-      use(await load(config.source));
+      use(await load({ source: config.source }));
     } catch (err) {
       // A file that the configuration names is broken, which its own watch tells.
       log.debug({ err }, 'newer model lists could not be used');

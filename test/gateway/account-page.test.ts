@@ -195,7 +195,14 @@ describe("the key holder's page", () => {
     const { key } = await gateway.creditKey();
     const cookie = await signIn(key);
     assert.equal((await statement('', `month=${thisMonth()}`)).status, 401);
-    for (const wrong of ['', 'month=2026-13', 'month=now', `month=${thisMonth()}&format=pdf`]) {
+    for (const wrong of [
+      '',
+      'month=2026-13',
+      'month=now',
+      'month=0000-01',
+      'month=9999-12',
+      `month=${thisMonth()}&format=pdf`,
+    ]) {
       const refused = await statement(cookie, wrong);
       assert.equal(refused.status, 400, wrong);
       assert.match(await refusal(refused), /must be/);

@@ -1,4 +1,5 @@
 /** Statements as the API takes and gives them. Amounts are texts of decimal credits, which add up exactly. */
+import { MONTH } from '../../core/time.ts';
 import { Type } from '../../lib/schema-builder.ts';
 import type { View } from '../http/view.ts';
 import { tokenFields } from '../usage/schema.ts';
@@ -9,8 +10,8 @@ export const StatementQuery = Type.Object(
   {
     month: Type.Optional(
       Type.String({
-        pattern: '^\\d{4}-(0[1-9]|1[0-2])$',
-        expected: 'a month like 2026-10',
+        pattern: MONTH,
+        expected: 'a month like 2026-10, from 1970-01 to 2999-12',
         description: 'A month in UTC. Without it, and without from and to: the last full month.',
       }),
     ),

@@ -54,7 +54,14 @@ export function wrongRepeat(
   if (entryId === FIRST_PURCHASE_BEFORE && booked.atMs === createdAtMs) {
     return `the entry ${JSON.stringify(entryId)} is the credit that the key was created with: choose another id`;
   }
-  return booked.amount === amountNanos && booked.expiresAtMs === expiresAtMs ? null : BOOKED_OTHERWISE;
+  if (booked.amount !== amountNanos) return BOOKED_OTHERWISE;
+  return booked.expiresAtMs === expiresAtMs ? null : `this entry was booked before, as ${expiry(booked.expiresAtMs)}`;
+}
+
+function expiry(expiresAtMs: number | null): string {
+  return expiresAtMs === null
+    ? 'credit that does not expire'
+    : `credit that expires at ${new Date(expiresAtMs).toISOString()}`;
 }
 
 /** What its entries add to `purchased`, as SQL that both dialects have: an amount with its sign. */

@@ -1,5 +1,5 @@
 /** `gateway restore`: a backup becomes the data folder. Nothing that is there is overwritten. */
-import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -58,6 +58,9 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   const { dataDir } = settings;
   if (options.source !== '-' && !existsSync(options.source)) {
     throw new AdminError('refused', `${options.source} does not exist`);
+  }
+  if (options.source !== '-' && statSync(options.source).isDirectory()) {
+    throw new AdminError('refused', `${options.source} is a folder: name the backup, which is one file`);
   }
   await ensureDataDir(dataDir);
   using _lock = lockOf(dataDir);

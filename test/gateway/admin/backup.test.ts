@@ -246,6 +246,8 @@ describe('gateway backup and restore', () => {
     assert.equal((await command(['backup', file], data)).code, 0);
     const running = await command(['restore', file, '--replace'], data);
     assert.match(running.stderr, /a gateway is running on .*: stop it first/);
+    const ofFolder = await command(['restore', folder], into('of-a-folder'));
+    assert.equal(ofFolder.stderr, `gateway: ${folder} is a folder: name the backup, which is one file\n`);
 
     const there = into('there');
     const secret = { GATEWAY_SECRET: secretFile().trim() };

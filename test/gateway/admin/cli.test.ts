@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import type { AnswerOf } from '../../../src/admin/client.ts';
-import { storeFile } from '../../../src/admin/data-folder.ts';
+import { operatorsFile, storeFile } from '../../../src/admin/data-folder.ts';
 import type { CreatedKey, KeyView } from '../../../src/admin/keys/schema.ts';
 import type {
   IssuedTokenView,
@@ -203,6 +203,7 @@ describe('gateway commands without a gateway', () => {
       [['keys', 'burn'], /unknown command "keys burn": expected one of create, list/],
       [['keys', 'list', '--all'], /unknown flag --all: expected one of --account, .*--search, --json/],
       [['keys', 'show'], /takes 1 \(ID\), not 0/],
+      [['keys', 'show', '--', '-h', '--help'], /takes 1 \(ID\), not 2/],
       [['keys', 'create', '--mode'], /--mode needs a value: credit\|token_budget/],
       [['keys', 'create', '--label', '--json'], /--label needs a value/],
       [['keys', 'create', '--mode', 'credit', '--mode', 'credit'], /--mode is given twice/],
@@ -227,6 +228,28 @@ describe('gateway commands without a gateway', () => {
     assert.match(
       (await gateway(data, '--version')).stdout,
       /^\d+\.\d+\.\d+ \(commit \w+; schema: SQLite \d+, PostgreSQL \d+\)\n$/,
+    );
+  });
+
+  test('a file in the place of the data folder, a damaged operators.db and an empty id are told as what they are', async () => {
+    const data = temporaryFolder();
+    const file = join(data, 'a-file');
+    writeFileSync(file, '');
+    const listed = await command(file, 'keys', 'list');
+    assert.deepEqual(
+      [listed.code, listed.stderr],
+      [1, `gateway: ${file} is no folder: set GATEWAY_DATA to the data folder\n`],
+    );
+    const created = await command(file, 'keys', 'create', '--mode', 'credit');
+    assert.match(created.stderr, /a-file cannot be created: there is a file of this name\n$/);
+    const shown = await command(data, 'keys', 'show', '');
+    assert.deepEqual([shown.code, shown.stderr], [2, 'gateway: the id must not be empty\n']);
+    writeFileSync(operatorsFile(data), 'no database '.repeat(1_000));
+    const operators = await command(data, 'operators', 'list');
+    assert.equal(operators.code, 1);
+    assert.match(
+      operators.stderr,
+      /^gateway: The database \S+operators\.db is damaged \(file is not a database\): stop the gateway, and restore .*\n$/,
     );
   });
 

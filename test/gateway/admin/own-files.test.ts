@@ -56,11 +56,26 @@ describe('[F55] an operator is told', () => {
     assert.equal(refused.sum('gateway_config_last_reload_successful'), 0);
     assert.equal(refused.sum('gateway_config_last_reload_success_timestamp_seconds'), takenAtS);
     assert.match((await gateway.admin.call('configuration', {})).refused.join('\n'), /modells/);
+    await writeFile(configFileIn(dataDir), '');
+    while (!errors.at(-1)?.includes('is empty')) await delay(50);
+    assert.match((await gateway.admin.call('configuration', {})).refused.join('\n'), /is empty; .* write \{\} where/);
     await writeFile(configFileIn(dataDir), `${config}access_log: true\n`);
     await untilMetric(gateway, 'gateway_config_last_reload_successful', 1);
     const after = await scrapeOf(dataDir);
     assert.equal(after.sum('gateway_reload_ok'), 1);
     assert.ok(after.sum('gateway_config_last_reload_success_timestamp_seconds') > takenAtS);
+  });
+
+  test('that the config file is empty at a start, and not where it says that the defaults are meant', async () => {
+    for (const [config, warned] of [
+      ['# nothing yet\n', 1],
+      ['{}', 0],
+    ] as const) {
+      const warnings: string[] = [];
+      const log: Log = { ...NO_LOG, warn: (_fields, message) => warnings.push(message) };
+      await using _gateway = await startedGateway({ config, log });
+      assert.equal(warnings.filter((line) => /config file is empty.* write \{\}/.test(line)).length, warned);
+    }
   });
 
   test('that a certificate has expired, of each listener: in the log, by a metric and by an alert', async () => {

@@ -88,6 +88,23 @@ describe('the socket', () => {
     await second.close();
   });
 
+  test('a folder in its place, or in that of its draft, is named, and nothing stays open', async (t) => {
+    const { adminService } = adminFixture(t);
+    for (const suffix of ['', '.new']) {
+      const folder = temporaryFolder();
+      const inTheWay = `${socketPath(folder)}${suffix}`;
+      mkdirSync(inTheWay);
+      const admin = new AdminServer(adminService, { secret: null });
+      const listening = listenOnSocket(admin.server, folder, () => admin.close());
+      await assert.rejects(listening, {
+        name: 'AdminError',
+        message: `${inTheWay} is a folder, where the gateway needs its socket: remove it, or move it elsewhere`,
+      });
+      assert.equal(admin.server.listening, false);
+      assert.deepEqual(readdirSync(folder), [`gateway.sock${suffix}`]);
+    }
+  });
+
   test('a face without a secret serves nobody over TCP', async (t) => {
     const { adminService } = adminFixture(t);
     const { server } = new AdminServer(adminService, { secret: null });

@@ -148,6 +148,50 @@ describe('gateway import KEYS.csv', () => {
     assert.match((await run(service, 'export', 'usage')).text, /^day,key,model,requests,/);
   });
 
+  test('a revoked key does not come back; one that was suspended or disabled is named', async (t) => {
+    const { service } = adminFixture(t);
+    const gone = await service.createKey({ mode: 'credit', credit: '7', label: 'gone' });
+    await service.createKey({ mode: 'credit', credit: '1', label: 'kept' });
+    await service.revokeKey(gone.id);
+    const file = join(temporaryFolder(), 'keys.csv');
+    const { text } = await run(service, 'export', 'keys');
+    writeFileSync(file, text);
+    const dry = await run(service, 'import', file, '--dry-run');
+    assert.equal(dry.text, '1 keys could be created; not those that had been revoked (line 3); nothing was changed\n');
+    const made = await run(service, 'import', file);
+    assert.match(made.warning ?? '', /^1 keys created; not those that had been revoked \(line 3\); this is the only/);
+    assert.deepEqual(
+      (await service.listKeys()).map(({ label, status }) => `${label} ${status}`),
+      ['kept active', 'kept active', 'gone revoked'],
+    );
+    const refused = async (csv: string, message: RegExp): Promise<void> => {
+      writeFileSync(file, csv);
+      await assert.rejects(run(service, 'import', file), (error: Error) => message.test(error.message));
+    };
+    for (const status of ['suspended', 'disabled']) {
+      await refused(
+        `mode,status\ncredit,\ncredit,${status}\n`,
+        new RegExp(`line 3: status is ${status}, and a new key`),
+      );
+    }
+    await refused('mode,status\ncredit,lost\n', /line 2: status is "lost": expected active,/);
+    await refused('mode,status\ncredit,revoked\n', /line 1: every key that follows the header had been revoked/);
+    assert.equal((await service.listKeys()).length, 3);
+  });
+
+  test('labels are the same after an export and an import, also with apostrophes of their own', async (t) => {
+    const { service } = adminFixture(t);
+    const labels = ['=x', "'=x", "''=x", "'x", '-5', "'-5", '@a, "b"', '+', "'"];
+    for (const label of labels) await service.createKey({ mode: 'credit', label });
+    const { text } = await run(service, 'export', 'keys');
+    assert.doesNotMatch(text, /(^|,)"?[=+@]/m);
+    const file = join(temporaryFolder(), 'keys.csv');
+    writeFileSync(file, text);
+    await run(service, 'import', file);
+    const found = (await service.listKeys()).map(({ label }) => label ?? '');
+    assert.deepEqual(found.sort(), [...labels, ...labels].sort());
+  });
+
   test('[F43] a body with too many values is refused before they are built', async (t) => {
     const { send } = await appFixture(t);
     const many = await send('POST', '/keys/import', { body: { keys: Array.from({ length: 200_001 }, () => 0) } });
@@ -248,7 +292,7 @@ describe('gateway import litellm', () => {
     const script = readFileSync(join(out, 'accounts.sh'), 'utf8');
     assert.match(
       script,
-      /accounts create 'O'\\''Neil; rm -rf \/' --external-id litellm-team-t1 --credit-cap 100\/week\n/,
+      /accounts create --external-id litellm-team-t1 --credit-cap 100\/week -- 'O'\\''Neil; rm -rf \/'\n/,
     );
     await service.accounts.create({ name: 'team', external_id: 'litellm-team-t1', credit_cap: '100/week' });
     await service.accounts.create({ name: 'LiteLLM', external_id: 'litellm' });
@@ -307,12 +351,44 @@ describe('gateway import one-api', () => {
     assert.deepEqual([...(await loads(out, env)).models.keys()].sort(), ['claude-sonnet-4-5', 'gpt-4o', 'gpt-4o-mini']);
     assert.match(
       readFileSync(join(out, 'accounts.sh'), 'utf8'),
-      /accounts create Bob --external-id one-api-user-3 --json .*\n.*accounts credit "\$id" 2\.5 /,
+      /accounts create --external-id one-api-user-3 --json -- Bob \| .*\n.*accounts credit "\$id" 2\.5 /,
     );
     const keys = readFileSync(join(out, 'keys.csv'), 'utf8');
     assert.match(keys, /\ncredit,app,one-api-user-3,1\.5,none,gpt-4o,\n/);
     assert.match(keys, /\ncredit,all,one-api-user-3,,,,2030-03-17T17:46:40\.000Z\n/);
     assert.doesNotMatch(keys + text, /secret-token/);
+  });
+
+  test('names that look like flags stay names, and control characters do not reach the terminal', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'rows.json');
+    const out = join(folder, 'out');
+    const channel = { ...CHANNELS[0], type: 18, name: 'evil\u001b[2J\u202e' };
+    const users = ['--json', '-h'].map((username, index) => ({
+      ...USERS[0],
+      id: 90 + index,
+      username,
+      display_name: '',
+    }));
+    const tokens = users.map(({ id }, index) => ({ ...TOKENS[0], id: 70 + index, user_id: id }));
+    writeFileSync(file, JSON.stringify({ channels: [channel], tokens, users }));
+    const text = await importer('import', 'one-api', file, '--out', out);
+    assert.ok(text.includes('channel evil\\u{1b}[2J\\u{202e}: its type 18'), text);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that there is none is what is tested.
+    assert.doesNotMatch(text, /[\u001b\u202e]/u);
+    const script = readFileSync(join(out, 'accounts.sh'), 'utf8');
+    const created = [...script.matchAll(/npx gateway (accounts create .*?)(?: \||$)/gm)].map(([, line = '']) => line);
+    assert.equal(created.length, users.length);
+    for (const [index, line] of created.entries()) {
+      const words = line.split(' ');
+      const { operands } = readArguments(findCommand(COMMANDS, words), words);
+      assert.deepEqual(operands, [users[index]?.username]);
+    }
+    writeFileSync(file, '\u001b{');
+    await assert.rejects(
+      importer('import', 'one-api', file),
+      (error: Error) => /is not JSON/.test(error.message) && !error.message.includes('\u001b'),
+    );
   });
 
   test('the same rows as JSON, and the numbers of new-api', async () => {

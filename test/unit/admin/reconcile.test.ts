@@ -21,14 +21,16 @@ const OPENAI =
 const ANTHROPIC =
   'usage_date_utc,model_version,api_key,workspace,usage_type,context_window,usage_input_tokens_no_cache,usage_input_tokens_cache_write_5m,usage_input_tokens_cache_write_1h,usage_input_tokens_cache_read,usage_output_tokens,web_search_count,inference_geo';
 
-/** A gateway that has called the model of a provider with so many tokens, on 15 January 2026. */
+/** A gateway that has called the model of a provider with so many tokens, on 15 January 2026 unless it is another time. */
 async function used(
   t: TestContext,
   provider: string,
   calls: readonly (readonly [string, Partial<TokenCounts>, bigint])[],
+  atMs?: number,
 ) {
   const fixture = adminFixture(t);
-  const { service, ledger } = fixture;
+  const { service, ledger, clock } = fixture;
+  clock.atMs = atMs ?? clock.atMs;
   const { id: keyId } = await service.createKey({ mode: 'credit', credit: '100' });
   for (const [index, [model, tokens, providerCostNanos]] of calls.entries()) {
     const id = `req_${index}`;
@@ -73,6 +75,19 @@ describe('gateway reconcile', () => {
     assert.deepEqual(figures(found), []);
     assert.deepEqual([found.from, found.to, found.compared], ['2026-01-15', '2026-01-15', 1]);
     assert.deepEqual(found.measures, ['requests', 'input_tokens', 'cache_read_tokens', 'output_tokens']);
+  });
+
+  test('the last hour of the last day is compared, and the first hour of the next day is not', async (t) => {
+    const call = ['gpt-4o', { input: 5, output: 1 }, 5n] as const;
+    const file = bytes(`${OPENAI}\n1768435200,,2026-01-15,,p,1,,k,gpt-4o,false,default,5,1,0\n`);
+    const late = await used(t, 'openai', [call], Date.parse('2026-01-15T23:30:00Z'));
+    assert.deepEqual(figures(await reconcile(late.service, 'usage.csv', file, { provider: 'openai' })), []);
+    const next = await used(t, 'openai', [call], Date.parse('2026-01-16T00:00:00Z'));
+    assert.deepEqual(figures(await reconcile(next.service, 'usage.csv', file, { provider: 'openai' })), [
+      '2026-01-15 gpt-4o requests: 1, 0',
+      '2026-01-15 gpt-4o input_tokens: 5, 0',
+      '2026-01-15 gpt-4o output_tokens: 1, 0',
+    ]);
   });
 
   test('what differs is listed, also what only one side has', async (t) => {

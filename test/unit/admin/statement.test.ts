@@ -188,6 +188,9 @@ describe('statements', () => {
         JSON.stringify(query),
       );
     await refused(account.id, { month: '2026-13' }, /^month is "2026-13": must be a month like 2026-10/);
+    for (const month of ['0000-01', '0099-12', '1969-12', '3000-01', '9999-12']) {
+      await refused(account.id, { month }, /^month is "\d{4}-\d\d": must be a month like 2026-10, from 1970-01 to/);
+    }
     await refused(account.id, { from: '2026-02-30', to: '2026-03-01' }, /^from is "2026-02-30": must be a day/);
     await refused(account.id, { from: '2026-03-01', to: '2026-03-01' }, /^to is .*after from/);
     await refused(account.id, { from: '2026-03-01' }, /^to is missing/);

@@ -22,9 +22,19 @@ async function problemsOf(
 }
 
 describe('config file: shape', () => {
-  test('an empty file says nothing, which is allowed', async () => {
-    assert.deepEqual(await parseConfigFile('', 'gateway.yaml', new Secrets({})), {});
-    assert.deepEqual(await parseConfigFile('# only a comment\n', 'gateway.yaml', new Secrets({})), {});
+  test('a file without content is told from one that says that it has none', async () => {
+    for (const text of ['', ' \n', '# only a comment\n', '---\n', 'null']) {
+      assert.equal(await parseConfigFile(text, 'gateway.yaml', new Secrets({})), null, text);
+    }
+    assert.deepEqual(await parseConfigFile('{}', 'gateway.yaml', new Secrets({})), {});
+  });
+
+  test('an alias that stands inside of what it names is refused with its place', async () => {
+    for (const text of ['models: &m\n  - *m\n', 'providers: &m\n  a: { b: [*m] }\n']) {
+      const [line, ...more] = await problemsOf(text);
+      assert.match(line ?? '', /^gateway\.yaml: line 2, column \d+: the alias \*m stands inside of what its anchor &m/);
+      assert.deepEqual(more, []);
+    }
   });
 
   const wrong: readonly (readonly [string, string])[] = [
@@ -129,14 +139,14 @@ describe('config file: YAML', () => {
       'gateway.yaml',
       new Secrets({}),
     );
-    assert.deepEqual(file.models?.[1]?.pricing, { input: 1, output: 2 });
+    assert.deepEqual(file?.models?.[1]?.pricing, { input: 1, output: 2 });
   });
 });
 
 describe('config file: environment variables', () => {
   const key = async (text: string, env: Record<string, string>, allowExec = false) => {
     const file = `providers: { x: { kind: openai, api_key: '${text}' } }`;
-    return (await parseConfigFile(file, 'gateway.yaml', new Secrets(env, allowExec))).providers?.x?.api_key;
+    return (await parseConfigFile(file, 'gateway.yaml', new Secrets(env, allowExec)))?.providers?.x?.api_key;
   };
   const reference = (inside: string) => `\${${inside}}`;
 

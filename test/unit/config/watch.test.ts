@@ -23,12 +23,15 @@ function watched(
     events.push(event);
     wake();
   };
-  let inUse: Pick<Config, 'files' | 'secrets'> = options.inUse ?? { files: [], secrets: new Secrets({}) };
+  let inUse: Pick<Config, 'files' | 'secrets'> & Partial<Config> = options.inUse ?? {
+    files: [],
+    secrets: new Secrets({}),
+  };
   const watch = watchConfig({
     file,
     load: async () => {
       const settings = { ...folder.settings, configFile: file, allowExec: true };
-      const config = await folder.load({ settings, env: options.env ?? {} });
+      const config = await folder.load({ settings, env: options.env ?? {}, inUse: inUse.source });
       await options.onLoaded?.();
       return config;
     },
@@ -122,11 +125,51 @@ describe('config watch', () => {
   test('a file that disappears is reported and changes nothing; when it is back it takes effect', async (context) => {
     const folder = await configFolder();
     await folder.write('holds: full');
-    const watch = watched(context, folder);
+    const watch = watched(context, folder, folder.file, { inUse: await folder.load() });
     await rm(folder.file);
     await watch.until(reports(/does not exist any more; the configuration in use stays/));
     await folder.write('holds: elastic');
     await watch.until(holds('elastic'));
+  });
+
+  test('a file that is emptied is reported and changes nothing; one that says that it has no content is taken', async (context) => {
+    const folder = await configFolder();
+    await folder.write('holds: full');
+    const watch = watched(context, folder, folder.file, { inUse: await folder.load() });
+    for (const text of ['', '# nothing yet\n', 'null\n']) {
+      await folder.write(text);
+      const event = await watch.next();
+      assert.ok(reports(/gateway\.yaml: is empty; the configuration in use stays: write \{\} where/)(event), text);
+    }
+    await folder.write('{}');
+    await watch.until(holds('elastic'));
+  });
+
+  test('a file that is gone stays refused when something else changes', async (context) => {
+    const folder = await configFolder();
+    const secret = join(dirname(folder.file), 'openai.key');
+    await writeFile(secret, 'sk-first');
+    await folder.write(`providers: { openai: { api_key: '\${file:${secret}}' } }`);
+    const watch = watched(context, folder, folder.file, { inUse: await folder.load() });
+    await rm(folder.file);
+    assert.ok(reports(/does not exist any more/)(await watch.next()));
+    await writeFile(`${secret}.new`, 'sk-second');
+    await rename(`${secret}.new`, secret);
+    assert.ok(reports(/does not exist any more/)(await watch.next()));
+  });
+
+  test('where nothing is in use that a file says, an empty one changes nothing and is not refused', async (context) => {
+    const folder = await configFolder();
+    const secret = join(dirname(folder.file), 'openai.key');
+    await writeFile(secret, 'sk-first');
+    await folder.write('# the defaults\n');
+    const env = { OPENAI_API_KEY_FILE: secret };
+    const watch = watched(context, folder, folder.file, { env, inUse: await folder.load({ env }) });
+    await writeFile(`${secret}.new`, 'sk-second');
+    await rename(`${secret}.new`, secret);
+    const event = await watch.next();
+    assert.ok('config' in event);
+    assert.equal(event.config.catalog.providers.get('openai')?.apiKeys[0], 'sk-second');
   });
 
   test('a file that appears later takes effect', async (context) => {

@@ -11,5 +11,16 @@ test('[F49] "first" of an earlier release is the credit that the key was created
   assert.equal(wrongRepeat(booked, given, 4_000), null);
   assert.equal(wrongRepeat(booked, given, null), null);
   assert.equal(wrongRepeat(booked, { ...given, entryId: 'invoice' }, 5_000), null);
-  assert.match(wrongRepeat(booked, { ...given, amountNanos: 99n }, null) ?? '', /booked before/);
+  assert.match(wrongRepeat(booked, { ...given, amountNanos: 99n }, null) ?? '', /booked before, with another amount/);
+});
+
+test('an entry that is sent again with another expiry is refused with the one that it has', () => {
+  const expiresAtMs = Date.UTC(2026, 11, 24);
+  const promotion = { ...given, expiresAtMs };
+  assert.equal(wrongRepeat({ ...booked, expiresAtMs }, promotion, null), null);
+  assert.equal(
+    wrongRepeat({ ...booked, expiresAtMs }, { ...promotion, expiresAtMs: expiresAtMs + 1 }, null),
+    'this entry was booked before, as credit that expires at 2026-12-24T00:00:00.000Z',
+  );
+  assert.equal(wrongRepeat(booked, promotion, null), 'this entry was booked before, as credit that does not expire');
 });
