@@ -12,6 +12,8 @@ export type { Settings } from './settings.ts';
 /** The config file as it was read, with its references expanded. */
 export interface ConfigSource {
   readonly file: FileConfig;
+  /** False where there was no file: defaults and the environment count. */
+  readonly found: boolean;
   readonly secrets: Secrets;
 }
 

@@ -70,7 +70,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   const { settings, env, sandboxUrl, probe = probeModels, now = new Date(), lists = NO_LISTS } = options;
   const { stored = NO_DEFINITIONS } = options;
   const name = settings.configFile.replace(/^\.\//, '');
-  const file = options.source?.file ?? (await readFileConfig(options, name, secrets));
+  const { file, found: fileFound } = options.source ?? (await readFileConfig(options, name, secrets));
   const usdPerCredit = file.credits?.usd_per_credit ?? 1;
   const routing = routingOf(file, stored);
   const weighted = routing.order === 'weighted';
@@ -147,7 +147,7 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
       model: new Map([...models.keys()].map((id) => [id, definedBy('model', id)])),
     },
     stored: { revision: stored.revision, states: added.states },
-    source: { file, secrets },
+    source: { file, found: fileFound, secrets },
     sandbox,
     modelLists: file.model_lists ?? true,
     tls,
@@ -169,9 +169,15 @@ async function configFrom(options: LoadOptions, secrets: Secrets): Promise<Confi
   });
 }
 
-async function readFileConfig(options: LoadOptions, name: string, secrets: Secrets): Promise<FileConfig> {
+async function readFileConfig(
+  options: LoadOptions,
+  name: string,
+  secrets: Secrets,
+): Promise<Omit<ConfigSource, 'secrets'>> {
   const text = options.text ?? (await readConfigText(options.settings, name));
-  return text === null ? {} : (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
+  if (text === null) return { file: {}, found: false };
+  const { parseConfigFile } = await fileReader();
+  return { file: await parseConfigFile(text, name, secrets, options.allProblems), found: true };
 }
 
 /** What stands on statements, where no gateway runs; without any of it where the file cannot be used. */
