@@ -63,7 +63,7 @@ export function fileInForce(config: Config): readonly SettingInForce[] {
     .filter(([name]) => !(name in OTHERS))
     .map(([name, fallback]) => ({ name, value: written(file, name) ?? fallback }));
   const others = Object.entries(OTHERS).map(([name, show]) => ({ name, value: show(config) ?? null }));
-  return [...others, ...plain].map((row) => ({ ...row, from: sourceOf(row.name, config) }));
+  return [...plain, ...others].map((row) => ({ ...row, from: sourceOf(row.name, config) }));
 }
 
 function sectionDefaults(): Readonly<Record<string, unknown>> {
