@@ -6,6 +6,14 @@ import { milliseconds } from '../observe/explain.ts';
 import { type Command, command } from './command.ts';
 
 type Provider = AnswerOf<'providers'>['data'][number];
+type Setting = AnswerOf<'settings'>['data'][number];
+
+const SOURCES: Readonly<Record<Setting['from'], string>> = {
+  file: 'config file',
+  environment: 'environment',
+  command_line: 'command line',
+  default: 'default',
+};
 
 export const STATE_COMMANDS: readonly Command[] = [
   command({
@@ -77,25 +85,26 @@ export const STATE_COMMANDS: readonly Command[] = [
     examples: ['config status'],
     summary: 'whether a running gateway has its config file in use as it is now; exit code 1 and why, if it has not',
     ask: (api) => api.call('configuration', {}),
-    print: ({ file, taken_at, refused }) =>
-      refused.length === 0
+    print: ({ file, found, taken_at, refused }) => {
+      if (refused.length > 0) {
+        const lines = refused.map((line) => `  ${line}`);
+        return [`${file} cannot be used as it is now: what was read ${taken_at} stays in use`, ...lines];
+      }
+      return found
         ? [`${file} is in use as it is now; read ${taken_at}`]
-        : [
-            `${file} cannot be used as it is now: what was read ${taken_at} stays in use`,
-            ...refused.map((line) => `  ${line}`),
-          ],
+        : [`no config file (${file} does not exist): defaults and the environment are in use`];
+    },
     exitCode: ({ refused }) => (refused.length === 0 ? 0 : 1),
   }),
   command({
     words: ['settings'],
     examples: ['settings'],
-    summary: 'show the settings in force of a running gateway; a secret is only ever "set"',
+    summary: 'show the settings in force of a running gateway and where each comes from; a secret is only ever "set"',
     ask: (api) => api.call('settings', {}),
-    print: ({ process, config }) =>
+    print: ({ data }) =>
       table([
         ['SETTING', 'VALUE', 'FROM'],
-        ...linesOf('', process).map((line) => [...line, 'environment']),
-        ...linesOf('', config).map((line) => [...line, 'config file']),
+        ...data.map(({ name, value, from }) => [name, shownValue(value), SOURCES[from]]),
       ]),
   }),
 ];
@@ -114,12 +123,7 @@ function whyNotWell({ cooling_ms, credentials_cooling, targets }: Provider): str
   return reasons.length === 0 ? '-' : reasons.join('; ');
 }
 
-/** One line per value: `limits.body_bytes`. */
-function linesOf(prefix: string, value: unknown): readonly (readonly [string, string])[] {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return Object.entries(value).flatMap(([name, part]) => linesOf(prefix === '' ? name : `${prefix}.${name}`, part));
-  }
-  return [
-    [prefix, value === null || value === undefined ? '-' : Array.isArray(value) ? value.join(', ') : String(value)],
-  ];
+function shownValue(value: unknown): string {
+  const text = Array.isArray(value) ? value.join(', ') : String(value ?? '');
+  return text === '' ? '-' : text;
 }

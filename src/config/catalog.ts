@@ -4,7 +4,7 @@ import type { Network, Provider, ProviderFactory } from '../core/provider.ts';
 import { joinPath } from '../lib/schema-errors.ts';
 import { assembleModel, assembleProvider, baseUrlOf, kindOf } from './assemble.ts';
 import { CONFIGURED, commonOutputLimit, type FactsContext, factsOf, type TargetFacts, UNKNOWN } from './facts.ts';
-import { KINDS } from './kinds.ts';
+import { KINDS, knownHostNamed } from './kinds.ts';
 import { contradictedDefaults, unpricedDefault } from './model-defaults.ts';
 import { type ExpandedModel, expandModels } from './model-patterns.ts';
 import { didYouMean } from './nearest-name.ts';
@@ -16,6 +16,8 @@ import type { FileConfig, FileModel, FileProvider, FileTarget } from './schema.t
 
 /** The scope `all` means every provider, so no provider may have that name. */
 const RESERVED_NAME = 'all';
+/** Names of providers that a message lists. */
+const PROVIDERS_TOLD = 10;
 /** Set by the connection itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'host',
@@ -66,10 +68,11 @@ export function buildCatalog(file: FileConfig, options: CatalogOptions, problems
   const written = { ...file, providers: { ...other.providers, ...file.providers } };
   const declared = new Set([...Object.keys(file.providers ?? {}), ...others.map(({ name }) => name)]);
   const models: Model[] = [];
+  problems.push(...unknownProviders(file.models ?? [], declared, options.beside !== undefined));
   for (const { path, model, origin } of expandModels(file.models ?? [], providers, options, problems)) {
-    const found = modelProblems(path, model, declared, providers);
+    const found = modelProblems(path, model, providers);
     if (found.length > 0) problems.push(...found);
-    // A model of a refused provider is checked once that provider is corrected.
+    // A model of a refused or unknown provider is checked once that provider is corrected.
     else if (targetsOf(model).every((target) => providers.has(target.provider))) {
       const built = buildModel({ path, model, origin }, written, providers, options);
       if ('message' in built) {
@@ -136,12 +139,37 @@ function addressProblems(path: string, baseUrl: string, addedPaths: readonly str
   return added === undefined ? [] : [{ path, message: `must end before ${added}, which the gateway adds` }];
 }
 
-function modelProblems(
-  path: string,
-  model: FileModel,
-  declared: ReadonlySet<string>,
-  providers: ReadonlyMap<string, Provider>,
-): Problem[] {
+/**
+ * Models as they are written, before patterns and aliases make many of them. The same name is told of once, or at each
+ * definition of an operator, which stands for itself.
+ */
+function unknownProviders(models: readonly FileModel[], declared: ReadonlySet<string>, byApi: boolean): Problem[] {
+  const told = new Set(declared);
+  return models.flatMap((model, index) =>
+    targetsOf(model).flatMap(({ provider }, position) => {
+      if (told.has(provider)) return [];
+      if (!byApi) told.add(provider);
+      const path = joinPath('models', index);
+      const at = model.targets === undefined ? path : joinPath(joinPath(path, 'targets'), position);
+      return [{ path: joinPath(at, 'provider'), message: unknownProvider(provider, declared, byApi) }];
+    }),
+  );
+}
+
+function unknownProvider(name: string, declared: ReadonlySet<string>, byApi: boolean): string {
+  const unknown = `unknown provider \`${name}\``;
+  const meant = didYouMean(name, declared);
+  if (meant !== '') return `${unknown}${meant}`;
+  const names = [...declared].slice(0, PROVIDERS_TOLD).join(', ') + (declared.size > PROVIDERS_TOLD ? ', …' : '');
+  if (byApi) {
+    return `${unknown}: ${names === '' ? '' : `expected one of ${names}, or `}add it first: gateway providers add ${name}`;
+  }
+  const variable = knownHostNamed(name)?.variable;
+  const row = variable === undefined ? '{ kind: …, base_url: … }' : `{ api_key: "\${${variable}}" }`;
+  return `${unknown}: the file defines ${names || 'none'}. Add \`${name}: ${row}\` to its \`providers\``;
+}
+
+function modelProblems(path: string, model: FileModel, providers: ReadonlyMap<string, Provider>): Problem[] {
   if (model.targets === undefined && model.provider === undefined) {
     return [{ path, message: 'the key `provider` is missing (or `targets`, each with its provider)' }];
   }
@@ -150,12 +178,7 @@ function modelProblems(
   for (const [index, target] of targets.entries()) {
     const at = model.targets === undefined ? path : joinPath(joinPath(path, 'targets'), index);
     const provider = providers.get(target.provider);
-    if (!declared.has(target.provider)) {
-      problems.push({
-        path: joinPath(at, 'provider'),
-        message: `unknown provider \`${target.provider}\`${didYouMean(target.provider, declared)}`,
-      });
-    } else if (provider !== undefined && target.format !== undefined && !provider.formats.includes(target.format)) {
+    if (provider !== undefined && target.format !== undefined && !provider.formats.includes(target.format)) {
       problems.push({
         path: joinPath(at, 'format'),
         message: `must be one of ${provider.formats.join(', ')}, the formats of ${provider.name} (its \`formats\` can add more)`,

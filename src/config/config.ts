@@ -12,6 +12,8 @@ export type { Settings } from './settings.ts';
 /** The config file as it was read, with its references expanded. */
 export interface ConfigSource {
   readonly file: FileConfig;
+  /** False where there was no file: defaults and the environment count. */
+  readonly found: boolean;
   /** There is a file, and it has no content: nobody has written that the defaults are meant. */
   readonly empty: boolean;
   readonly secrets: Secrets;

@@ -178,13 +178,13 @@ async function readSource(options: LoadOptions, name: string, secrets: Secrets):
   const text = options.text ?? (await readConfigText(options.settings, name));
   if (text === null) {
     if (saysMore) throw refused('does not exist any more; the configuration in use stays');
-    return { file: {}, empty: false, secrets };
+    return { file: {}, found: false, empty: false, secrets };
   }
   const file = await (await fileReader()).parseConfigFile(text, name, secrets, options.allProblems);
   if (file === null && saysMore) {
     throw refused('is empty; the configuration in use stays: write {} where the defaults are meant');
   }
-  return { file: file ?? {}, empty: file === null, secrets };
+  return { file: file ?? {}, found: true, empty: file === null, secrets };
 }
 
 /** What stands on statements, where no gateway runs; without any of it where the file cannot be used. */

@@ -16,6 +16,16 @@ export interface OidcSettings {
 
 const OIDC_CALLBACK = '/admin/v1/oidc/callback';
 
+/** What the operator is shown of it, by variable. */
+export const OIDC_SHOWN: Readonly<Record<string, (oidc: OidcSettings | null) => unknown>> = {
+  GATEWAY_OIDC_ISSUER: (oidc) => oidc?.issuer ?? null,
+  GATEWAY_OIDC_CLIENT_ID: (oidc) => oidc?.clientId ?? null,
+  GATEWAY_OIDC_CLIENT_SECRET: (oidc) => (oidc?.clientSecret == null ? null : 'set'),
+  GATEWAY_OIDC_REDIRECT: (oidc) => oidc?.redirect ?? null,
+  GATEWAY_OIDC_ROLE_CLAIM: (oidc) => oidc?.roleClaim ?? null,
+  GATEWAY_OIDC_SCOPE: (oidc) => oidc?.scope ?? null,
+};
+
 /** Null where none is set. `refuse` makes the error of a setting. */
 export function readOidc(
   env: Environment,

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { addressRanges, FORWARDING_HEADERS } from '../core/client-address.ts';
 import { DatabaseUrlError, databaseAddress } from '../core/database-url.ts';
-import { readOidc } from './oidc.ts';
+import { OIDC_SHOWN, type OidcSettings, readOidc } from './oidc.ts';
 import type { TlsFiles } from './pem.ts';
 import { type Environment, givenVariable as given, readVariable } from './secrets.ts';
 
@@ -35,85 +35,117 @@ interface SettingFlags {
 
 interface Row<Value> {
   read(env: Environment, flags: SettingFlags): Value;
-  /** What the operator is shown of it. */
-  show(value: Value): unknown;
+  /** What the operator is shown, by variable, as it would be written there. */
+  readonly shown: Readonly<Record<string, (value: Value) => unknown>>;
 }
 
-function open<Value>(read: Row<Value>['read']): Row<Value> {
-  return { read, show: (value) => value };
+type Reader<Value> = (env: Environment, name: string, flags: SettingFlags) => Value;
+
+function open<Value>(
+  name: string,
+  read: Reader<Value>,
+  show: (value: Value) => unknown = (value) => value,
+): Row<Value> {
+  return { read: (env, flags) => read(env, name, flags), shown: { [name]: show } };
 }
 
-function secret<Value>(read: Row<Value>['read'], show: Row<Value>['show'] = whetherSet): Row<Value> {
-  return { read, show };
+function onOff(name: string, fallback: 'on' | 'off'): Row<boolean> {
+  return open(name, (env) => readSwitch(env, name, fallback), shownSwitch);
 }
 
-/** Each setting has to say whether it is a secret, so that a new one cannot be given away by being forgotten. */
+function inSeconds(name: string, fallback: number, most: number): Row<number> {
+  return open(
+    name,
+    (env) => 1_000 * readWhole(env, name, fallback, { least: 1, most }),
+    (ms) => ms / 1_000,
+  );
+}
+
+function secret<Value>(name: string, read: Reader<Value>, show: (value: Value) => unknown = whetherSet): Row<Value> {
+  return open(name, read, show);
+}
+
+/** Says of another setting where it comes from, and is not shown itself. */
+function origin(read: Row<boolean>['read']): Row<boolean> {
+  return { read, shown: {} };
+}
+
+function tlsFiles(certName: string, keyName: string, read: Row<TlsFiles | null>['read']): Row<TlsFiles | null> {
+  return { read, shown: { [certName]: (files) => files?.cert ?? null, [keyName]: (files) => files?.key ?? null } };
+}
+
+/** Each setting has to say how it is shown, so that a new one cannot give a secret away by being forgotten. */
 const SETTINGS = {
-  host: open((env) => readHost(env, 'GATEWAY_HOST')),
-  port: open((env) => readPort(env, 'GATEWAY_PORT', 8080)),
-  adminHost: open((env) => readHost(env, 'GATEWAY_ADMIN_HOST')),
-  adminPort: open((env) => readPort(env, 'GATEWAY_ADMIN_PORT', 8081)),
+  host: open('GATEWAY_HOST', readHost),
+  port: open('GATEWAY_PORT', (env, name) => readPort(env, name, 8080)),
+  adminHost: open('GATEWAY_ADMIN_HOST', readHost),
+  adminPort: open('GATEWAY_ADMIN_PORT', (env, name) => readPort(env, name, 8081)),
   /** Where browsers reach the operator's listener, without a slash at the end; null where the operator does not say. */
-  adminUrl: open(readAdminUrl),
+  adminUrl: open('GATEWAY_ADMIN_URL', readAdminUrl),
   /** Names, in lower case, under which the operator's listener is reached besides `localhost` and IP addresses. */
-  adminHosts: open(readAdminHosts),
+  adminHosts: open('GATEWAY_ADMIN_ALLOWED_HOSTS', readAdminHosts),
   /** The certificate of the operator's listener; null: plain HTTP. */
-  adminTls: open(readAdminTls),
+  adminTls: tlsFiles('GATEWAY_ADMIN_TLS_CERT', 'GATEWAY_ADMIN_TLS_KEY', readAdminTls),
   /** Whether the gateway makes that certificate itself. */
-  adminSelfSigned: open(isSelfSigned),
+  adminSelfSigned: open('GATEWAY_ADMIN_TLS', isSelfSigned, (made) => (made ? 'self-signed' : 'off')),
   /** Whether the operator's listener can only be reached through a proxy that speaks TLS. */
-  adminProxy: open((env) => readSwitch(env, 'GATEWAY_ADMIN_PROXY', 'off')),
+  adminProxy: onOff('GATEWAY_ADMIN_PROXY', 'off'),
   /** Opens the metrics and nothing else; null: only the admin secret does. */
-  metricsToken: secret((env) => readSecret(env, 'GATEWAY_METRICS_TOKEN')),
+  metricsToken: secret('GATEWAY_METRICS_TOKEN', readSecret),
   /** Null: operators sign in by links and tokens only. */
-  oidc: secret(
-    (env) =>
-      readOidc(
-        env,
-        givenSecret(env, 'GATEWAY_OIDC_CLIENT_SECRET') ?? null,
-        (setting, message) => new SettingError(setting, message),
-      ),
-    (oidc) => oidc && { ...oidc, clientSecret: whetherSet(oidc.clientSecret) },
-  ),
+  oidc: {
+    read: (env) => readOidc(env, givenSecret(env, 'GATEWAY_OIDC_CLIENT_SECRET') ?? null, settingError),
+    shown: OIDC_SHOWN,
+  } as Row<OidcSettings | null>,
   /** Whether every key has metrics of its own. */
-  metricsPerKey: open((env) => readSwitch(env, 'GATEWAY_METRICS_KEYS', 'off')),
+  metricsPerKey: onOff('GATEWAY_METRICS_KEYS', 'off'),
   /** Where clients reach the gateway, without a slash at the end; null where the operator does not say. */
-  publicUrl: open(readPublicUrl),
+  publicUrl: open('GATEWAY_PUBLIC_URL', readPublicUrl),
   /** Ranges of addresses of proxies in front, and the header in which these say whom they forward for. */
-  trustedProxies: open(readTrustedProxies),
-  proxyHeader: open((env) => readChoice(env, 'GATEWAY_PROXY_HEADER', FORWARDING_HEADERS, 'x-forwarded-for')),
+  trustedProxies: open('GATEWAY_TRUSTED_PROXIES', readTrustedProxies),
+  proxyHeader: open('GATEWAY_PROXY_HEADER', (env, name) =>
+    readChoice(env, name, FORWARDING_HEADERS, 'x-forwarded-for'),
+  ),
   /** Origins whose pages may send requests to the public listener; `*` is any. */
-  corsOrigins: open(readCorsOrigins),
-  dataDir: open((env) => readPath(env, 'GATEWAY_DATA', DATA_FOLDER)),
-  configFile: open((env) => readPath(env, 'GATEWAY_CONFIG', './gateway.yaml')),
+  corsOrigins: open('GATEWAY_CORS_ORIGINS', readCorsOrigins),
+  dataDir: open('GATEWAY_DATA', (env, name) => readPath(env, name, DATA_FOLDER)),
+  configFile: open('GATEWAY_CONFIG', (env, name) => readPath(env, name, './gateway.yaml')),
   /** True when the operator named the file: then it must exist. */
-  configFileNamed: open((env) => given(env, 'GATEWAY_CONFIG') !== undefined),
+  configFileNamed: origin((env) => given(env, 'GATEWAY_CONFIG') !== undefined),
   /** Null: embedded SQLite in the data folder. */
-  databaseUrl: secret((env) => readDatabaseUrl(env, 'DATABASE_URL'), withoutCredentials),
+  databaseUrl: secret('DATABASE_URL', readDatabaseUrl, withoutCredentials),
   /** Where to change the schema, past a pooler; null: where everything else goes. */
-  databaseDirectUrl: secret((env) => readDatabaseUrl(env, 'DATABASE_DIRECT_URL'), withoutCredentials),
+  databaseDirectUrl: secret('DATABASE_DIRECT_URL', readDatabaseUrl, withoutCredentials),
   /** Keys the digests of API keys; replicas share it. Null: the one kept in the data folder. */
-  installationSecret: secret((env) => readSecret(env, 'GATEWAY_SECRET')),
+  installationSecret: secret('GATEWAY_SECRET', readSecret),
   /** How long a silent process counts as alive; after that, other processes recover its holds. */
-  leaseMs: open((env) => 1_000 * readWhole(env, 'GATEWAY_LEASE_SECONDS', 15, { least: 1, most: LEASE_SECONDS_MAX })),
-  workers: open((env, flags) =>
+  leaseMs: inSeconds('GATEWAY_LEASE_SECONDS', 15, LEASE_SECONDS_MAX),
+  workers: open('GATEWAY_WORKERS', (env, name, flags) =>
     flags.workers === undefined
-      ? readWhole(env, 'GATEWAY_WORKERS', 1, WORKERS_RANGE)
+      ? readWhole(env, name, 1, WORKERS_RANGE)
       : whole('--workers', flags.workers, WORKERS_RANGE),
   ),
+  /** True when their number was given on the command line. */
+  workersByFlag: origin((_env, flags) => flags.workers !== undefined),
   /** The certificate of the public listener, where the environment names it. */
-  tls: open((env) => readTlsFiles(env, 'GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY')),
-  logLevel: open((env) => readChoice(env, 'GATEWAY_LOG', ['debug', 'info', 'warn', 'error', 'silent'], 'info')),
-  /** Whether to look for model servers on this machine when no config file names providers. */
-  discoverLocal: open((env) => readSwitch(env, 'GATEWAY_DISCOVER_LOCAL', 'on')),
-  /** Whether the config file may name commands whose output is a value. */
-  allowExec: open((env) => readSwitch(env, 'GATEWAY_ALLOW_EXEC', 'off')),
-  /** How often such commands are run again. */
-  execRefreshMs: open(
-    (env) => 1_000 * readWhole(env, 'GATEWAY_EXEC_SECONDS', 300, { least: 1, most: EXEC_SECONDS_MAX }),
+  tls: tlsFiles('GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY', (env) =>
+    readTlsFiles(env, 'GATEWAY_TLS_CERT', 'GATEWAY_TLS_KEY'),
   ),
+  logLevel: open('GATEWAY_LOG', (env, name) =>
+    readChoice(env, name, ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
+  ),
+  /** Whether to look for model servers on this machine when no config file names providers. */
+  discoverLocal: onOff('GATEWAY_DISCOVER_LOCAL', 'on'),
+  /** Whether the config file may name commands whose output is a value. */
+  allowExec: onOff('GATEWAY_ALLOW_EXEC', 'off'),
+  /** How often such commands are run again. */
+  execRefreshMs: inSeconds('GATEWAY_EXEC_SECONDS', 300, EXEC_SECONDS_MAX),
   /** Whether the sandbox judges every request as the real APIs do. */
-  sandboxStrict: open((env) => readChoice(env, 'GATEWAY_SANDBOX', ['lenient', 'strict'], 'lenient') === 'strict'),
+  sandboxStrict: open(
+    'GATEWAY_SANDBOX',
+    (env, name) => readChoice(env, name, ['lenient', 'strict'], 'lenient') === 'strict',
+    (strict) => (strict ? 'strict' : 'lenient'),
+  ),
 };
 
 type Rows = typeof SETTINGS;
@@ -137,12 +169,34 @@ export function readSettings(env: Environment, flags: SettingFlags = {}): Settin
   return settings;
 }
 
-/** How each value is shown to the operator. */
-export type Shown<Of> = { readonly [Name in keyof Required<Of>]: (value: Of[Name]) => unknown };
+/** A setting in force. */
+export interface SettingInForce {
+  /** As it is written: `GATEWAY_PORT`, or `limits.drain` of the config file. */
+  readonly name: string;
+  /** In the unit in which it is written; null where nothing is set. */
+  readonly value: unknown;
+  readonly from: 'file' | 'environment' | 'command_line' | 'default';
+}
 
-export const SETTING_VIEWS = Object.fromEntries(
-  Object.entries(SETTINGS).map(([name, { show }]) => [name, show]),
-) as unknown as Shown<Settings>;
+/** Of the environment, without secrets. */
+export function environmentInForce(settings: Settings, env: Environment): readonly SettingInForce[] {
+  const from = (name: string): SettingInForce['from'] => {
+    if (name === 'GATEWAY_WORKERS' && settings.workersByFlag) return 'command_line';
+    return (given(env, name) ?? given(env, `${name}_FILE`)) === undefined ? 'default' : 'environment';
+  };
+  const rows = Object.entries(SETTINGS) as [keyof Settings, Row<unknown>][];
+  return rows.flatMap(([field, { shown }]) =>
+    Object.entries(shown).map(([name, show]) => ({ name, value: show(settings[field]), from: from(name) })),
+  );
+}
+
+function settingError(setting: string, message: string): SettingError {
+  return new SettingError(setting, message);
+}
+
+function shownSwitch(on: boolean): 'on' | 'off' {
+  return on ? 'on' : 'off';
+}
 
 export function whetherSet(value: unknown): string | null {
   return value === null ? null : 'set';

@@ -8,7 +8,7 @@ const LEVELS = [50, 80, 95, 100];
 
 function amounts<Field extends string>(field: Field, item: TSchema, description: string, fallback: readonly number[]) {
   const schema = Type.Array(item, { maxItems: 20, uniqueItems: true, description });
-  return setting(field, schema, (given): readonly number[] => (given as readonly number[] | undefined) ?? fallback);
+  return setting(field, schema, fallback, (given) => given as readonly number[]);
 }
 
 export const ALERT_SETTINGS = section({

@@ -6,7 +6,7 @@ import type { Format } from './endpoints.ts';
 import type { Pricing } from './money.ts';
 
 function capability<Name extends string>(name: Name) {
-  return setting(name, Type.Boolean(), (given = true) => given);
+  return setting(name, Type.Boolean(), true, (given) => given);
 }
 
 /** They are not published for every model: what is not denied here is left to the provider to refuse. */
@@ -28,13 +28,14 @@ const Label = Type.String({ minLength: 1, maxLength: 200 });
 
 /** What the catalog says of a model. */
 export const DESCRIPTION = section({
-  display_name: setting('displayName', Label, (given) => given),
-  tagline: setting('tagline', Label, (given) => given),
-  owned_by: setting('ownedBy', Label, (given) => given),
+  display_name: setting('displayName', Label, undefined, (given) => given),
+  tagline: setting('tagline', Label, undefined, (given) => given),
+  owned_by: setting('ownedBy', Label, undefined, (given) => given),
   created: setting(
     'createdS',
     Type.Integer({ minimum: 0, maximum: 9_999_999_999, description: 'Seconds since 1970.' }),
-    (given = 0) => given,
+    0,
+    (given) => given,
   ),
 });
 
@@ -46,7 +47,8 @@ export const OUTPUT = section({
       description:
         'Whether all output that is billed can be seen in a stream, so that its holds may be elastic. Default: decided by each request.',
     }),
-    (given) => given ?? null,
+    null,
+    (given) => given,
   ),
   output_speed: setting(
     'outputSpeed',
@@ -56,7 +58,8 @@ export const OUTPUT = section({
       description:
         'The most tokens of output per second that the model produces, which bounds reasoning that is not shown, so that its holds may be elastic. Default: twice the fastest of its last 1,000 streams, once there were 50.',
     }),
-    (given) => given ?? null,
+    null,
+    (given) => given,
   ),
 });
 

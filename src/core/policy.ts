@@ -53,7 +53,8 @@ export const LIMITS = section({
       description:
         'Connections of clients that a process serves at the same time. Default: what its limit of open files leaves when each needs one more to a provider.',
     }),
-    (given) => given ?? null,
+    null,
+    (given) => given,
   ),
   connections_per_address: setting(
     'connectionsPerAddress',
@@ -62,7 +63,8 @@ export const LIMITS = section({
       description:
         'Connections of one client address (of IPv6: 64 bits of it) that a process serves at the same time; those of trusted proxies are not counted. Default: no limit but that of all.',
     }),
-    (given) => given ?? null,
+    null,
+    (given) => given,
   ),
   websockets: count(
     'websockets',
@@ -113,7 +115,8 @@ export const ROUTING = section({
     Type.Enum(['listed', 'weighted', 'least-latency'], {
       description: 'Default: weighted when a target has a weight, else listed.',
     }),
-    (given = 'listed') => given,
+    'listed',
+    (given) => given,
   ),
   cache_affinity: flag(
     'cacheAffinity',
@@ -195,7 +198,8 @@ export const USAGE_RECORDS = section(
         description:
           'How long the usage record of each single request is kept. Usage reports and totals do not need it, and stay. Default: for ever.',
       }),
-      (days) => (days === undefined ? null : Math.round(days * DAY_MS)),
+      null,
+      (days) => (days === null ? null : Math.round(days * DAY_MS)),
     ),
   },
   { description: 'The record of each request that was answered, from which usage reports are made.' },
@@ -210,7 +214,8 @@ export const AUDIT = section(
         maximum: 24 * 366,
         description: 'How often every balance is computed again from its entries; 0: only on request. Default 24.',
       }),
-      (hours = 24) => (hours === 0 ? null : Math.max(1, Math.round(hours * HOUR_MS))),
+      24,
+      (hours) => (hours === 0 ? null : Math.max(1, Math.round(hours * HOUR_MS))),
     ),
   },
   { description: 'The audit of the ledger. One of the gateways on a database runs it, beside requests.' },
@@ -220,22 +225,25 @@ const statementText = (description: string, maxLength: number) => Type.String({ 
 
 export const STATEMENTS = section(
   {
-    name: setting('name', statementText('Who issues the statements: your company.', 200), (given) => given ?? null),
+    name: setting('name', statementText('Who issues the statements: your company.', 200), null, (given) => given),
     address: setting(
       'address',
       Type.Array(statementText('A line.', 200), { maxItems: 10, description: 'Its postal address, line by line.' }),
-      (given: readonly string[] = []) => given,
+      [],
+      (given): readonly string[] => given,
     ),
     contact: setting(
       'contact',
       statementText('Whom customers ask: an e-mail address or a telephone number.', 200),
-      (given) => given ?? null,
+      null,
+      (given) => given,
     ),
-    tax_id: setting('taxId', statementText('Your tax or registration number.', 100), (given) => given ?? null),
+    tax_id: setting('taxId', statementText('Your tax or registration number.', 100), null, (given) => given),
     note: setting(
       'note',
       statementText('A sentence below the figures, such as how to pay.', 1_000),
-      (given) => given ?? null,
+      null,
+      (given) => given,
     ),
     currency: setting(
       'currency',
@@ -244,7 +252,8 @@ export const STATEMENTS = section(
         'the code of a currency, such as EUR',
         'The currency that amounts are shown in beside credits.',
       ),
-      (given) => given ?? null,
+      null,
+      (given) => given,
     ),
     credit_price: setting(
       'creditPriceNanos',
@@ -253,7 +262,8 @@ export const STATEMENTS = section(
         maximum: 1_000_000,
         description: 'What one credit costs a customer in this currency. Default 1.',
       }),
-      (price = 1) => BigInt(Math.round(price * 1e9)),
+      1,
+      (price) => BigInt(Math.round(price * 1e9)),
     ),
   },
   { description: 'What stands on statements beside the figures.' },
@@ -268,14 +278,16 @@ export const SINGLE = section({
       description:
         'elastic: streams whose billed output can all be seen hold a part, extended as the answer grows. full: the worst case is held at once. Default: elastic.',
     }),
-    (given = 'elastic') => given,
+    'elastic',
+    (given) => given,
   ),
   elastic_keys: setting(
     'elasticKeys',
     Type.Array(Type.String({ minLength: 1 }), {
       description: 'Ids of keys whose streams have elastic holds, regardless of `holds`.',
     }),
-    (given: readonly string[] = []) => given,
+    [],
+    (given): readonly string[] => given,
   ),
   access_log: flag('accessLog', "Whether each request is a line of the process's log, at the level info.", true),
   account_page: flag('accountPage', 'Whether key holders can look at their own key in a browser, at /account.', false),
@@ -296,7 +308,8 @@ export const PROVIDERS_BY_API = section(
         description:
           'What their references may name: variables, and file:/path for files. Nothing else of this machine is read for them.',
       }),
-      (given: readonly string[] = []) => given,
+      [],
+      (given): readonly string[] => given,
     ),
   },
   { description: 'Providers that operators define by API, command line or console instead of in this file.' },

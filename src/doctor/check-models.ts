@@ -8,7 +8,12 @@ interface CheckedModels {
   readonly toDo: readonly string[];
 }
 
-export function checkModels(models: readonly Model[], serves: (target: Target) => boolean): CheckedModels {
+/** `byApi`: whether an operator has defined a model, which the config file says nothing of. */
+export function checkModels(
+  models: readonly Model[],
+  serves: (target: Target) => boolean,
+  byApi: (id: string) => boolean,
+): CheckedModels {
   const reports = models.map((model) => ({
     id: model.id,
     priced: priced(model),
@@ -17,12 +22,24 @@ export function checkModels(models: readonly Model[], serves: (target: Target) =
   }));
   const advise = (concerned: readonly { readonly id: string }[], advice: string): readonly string[] =>
     concerned.length === 0 ? [] : [`${joinNames(concerned.map(({ id }) => id))}: ${advice}`];
+  const adviseLimits = (concerned: readonly Model[], what: string, keys: string, flags: string): readonly string[] => [
+    ...advise(
+      concerned.filter(({ id }) => !byApi(id)),
+      `${what}: set ${keys} in the config file`,
+    ),
+    ...concerned.filter(({ id }) => byApi(id)).map(({ id }) => `${id}: ${what}: gateway models update ${id} ${flags}`),
+  ];
   const unlimited = models.filter(({ contextWindow }) => contextWindow === null);
   const guessed = models.filter((model) => model.contextWindow !== null && hasGuessedLimit(model));
   const unserved = reports.filter(({ targets }) => targets.state === 'problem');
   const toDo = [
-    ...advise(unlimited, 'limits are unknown: set context_window and max_output_tokens in the config file'),
-    ...advise(guessed, 'the output limit is a guess: set max_output_tokens in the config file'),
+    ...adviseLimits(
+      unlimited,
+      'limits are unknown',
+      'context_window and max_output_tokens',
+      '--context-window TOKENS --max-output TOKENS',
+    ),
+    ...adviseLimits(guessed, 'the output limit is a guess', 'max_output_tokens', '--max-output TOKENS'),
     ...advise(unserved, 'no target works: fix its provider (see above), add a target, or remove the model'),
   ];
   return { reports, toDo };

@@ -196,7 +196,11 @@ async function checkCatalog(config: Config, sandboxUrl: string, options: DoctorO
     const refused = config.stored.states.flatMap(({ kind, name, state, problem }) =>
       state === 'refused' ? [`${kind} ${name}, which an operator has defined, is not in use: ${problem}`] : [],
     );
-    const checkedModels = checkModels(models, (target) => checked.get(target.provider)?.serves(target) ?? false);
+    const checkedModels = checkModels(
+      models,
+      (target) => checked.get(target.provider)?.serves(target) ?? false,
+      (id) => config.definedBy.model.get(id) === 'api',
+    );
     return {
       config: ok(configDetail(options.settings, config)),
       providers: providers.map(({ report }) => report),

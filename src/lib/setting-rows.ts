@@ -15,6 +15,8 @@ export function text(pattern: string, allowed: string, description: string) {
 interface Setting<Field extends string, Schema extends TSchema, Value> {
   readonly field: Field;
   readonly schema: TOptional<Schema>;
+  /** What counts where the file has none, as it would be written there; undefined where nothing does. */
+  readonly fallback: unknown;
   /** `written`: as the file has it. */
   read(written: Static<Schema> | undefined): Value;
 }
@@ -27,6 +29,8 @@ type ValuesOf<Of extends Rows> = { readonly [Name in keyof Of as Of[Name]['field
 interface Section<Of extends Rows> {
   readonly properties: Schemas<Of>;
   readonly schema: TOptional<TObject<Schemas<Of>>>;
+  /** As the file would write them. */
+  readonly defaults: Readonly<Record<string, unknown>>;
   /** The defaults, where the file has none of it. */
   read(written?: object): ValuesOf<Of>;
 }
@@ -40,6 +44,7 @@ export function section<const Of extends Rows>(rows: Of, options: { readonly des
   return {
     properties,
     schema: Type.Optional(Type.Object(properties, { ...closed, ...options })),
+    defaults: Object.fromEntries(entries.map(([name, { fallback }]) => [name, fallback])),
     read: (written = {}) => {
       const given = new Map<string, unknown>(Object.entries(written));
       return Object.fromEntries(
@@ -49,18 +54,24 @@ export function section<const Of extends Rows>(rows: Of, options: { readonly des
   };
 }
 
-export function setting<Field extends string, Schema extends TSchema, Value>(
+export function setting<Field extends string, Schema extends TSchema, const Fallback, Value>(
   field: Field,
   schema: Schema,
-  read: (written: Static<Schema> | undefined) => Value,
+  fallback: Fallback,
+  read: (given: Static<Schema> | Fallback) => Value,
 ): Setting<Field, Schema, Value> {
-  return { field, schema: Type.Optional(schema) as TOptional<Schema>, read };
+  return {
+    field,
+    schema: Type.Optional(schema) as TOptional<Schema>,
+    fallback,
+    read: (written) => read(written === undefined ? fallback : written),
+  };
 }
 
 /** `end`: how the description ends after the default. */
 export function flag<Field extends string>(field: Field, description: string, fallback: boolean, end = '.') {
   const schema = Type.Boolean({ description: `${description} Default: ${fallback}${end}` });
-  return setting(field, schema, (given = fallback) => given);
+  return setting(field, schema, fallback, (given) => given);
 }
 
 interface Range {
@@ -70,7 +81,7 @@ interface Range {
 
 export function count<Field extends string>(field: Field, description: string, fallback: number, range: Range) {
   const schema = Type.Integer({ ...range, description: `${description} Default ${fallback}.`.trimStart() });
-  return setting(field, schema, (given = fallback) => given);
+  return setting(field, schema, fallback, (given) => given);
 }
 
 /** The file has it in a unit of its own, the program in milliseconds. */
@@ -82,7 +93,7 @@ export function duration<Field extends string>(
   range: Range,
 ) {
   const schema = Type.Number({ ...range, description: `${description} Default ${fallback}.` });
-  return setting(field, schema, (given = fallback) => Math.round(given * unitMs));
+  return setting(field, schema, fallback, (given) => Math.round(given * unitMs));
 }
 
 export function seconds<Field extends string>(
@@ -92,7 +103,7 @@ export function seconds<Field extends string>(
   { minimum = 0.001, maximum = 3_600 }: Partial<Range> = {},
 ) {
   const schema = Type.Number({ minimum, maximum, description: `${description} Default ${fallback}. In seconds.` });
-  return setting(field, schema, (given = fallback) => Math.round(given * 1_000));
+  return setting(field, schema, fallback, (given) => Math.round(given * 1_000));
 }
 
 const UNITS = ['', ' KiB', ' MiB', ' GiB'] as const;
@@ -106,5 +117,5 @@ export function bytes<Field extends string>(
 ) {
   const unit = Math.floor(Math.log2(fallback) / 10);
   const described = `${description} Default ${fallback / 1_024 ** unit}${UNITS[unit]}${end}`;
-  return setting(field, Type.Integer({ ...range, description: described }), (given = fallback) => given);
+  return setting(field, Type.Integer({ ...range, description: described }), fallback, (given) => given);
 }

@@ -3,7 +3,8 @@
 import type { ModelStateView, ProviderStateView, TargetStateView } from '../admin/state/schema.ts';
 import type { Config } from '../config/config.ts';
 import { modelReport } from '../config/model-report.ts';
-import { policyView } from '../config/settings-view.ts';
+import type { SettingInForce } from '../config/settings.ts';
+import { fileInForce } from '../config/settings-view.ts';
 import type { DefinitionState } from '../core/definition.ts';
 import type { ModelPrices } from '../core/model.ts';
 import { type Catalog, type Provider, withoutQuery } from '../core/provider.ts';
@@ -15,7 +16,8 @@ import type { RoutingState } from '../routing/state.ts';
 export interface Inspection {
   readonly models: readonly ModelStateView[];
   readonly providers: readonly ProviderStateView[];
-  readonly policy: Readonly<Record<string, unknown>>;
+  /** Of the config file, without secrets. */
+  readonly settings: readonly SettingInForce[];
   readonly shortfalls: readonly KeyShortfall[];
   /** What has become of what operators have defined. */
   readonly definitions: readonly DefinitionState[];
@@ -32,7 +34,7 @@ export function inspect(config: Config, routing: RoutingState, shortfalls: reado
       ...providerState(provider, catalog, routing),
       defined_by: definedBy.provider.get(provider.name) ?? 'file',
     })),
-    policy: policyView(config),
+    settings: fileInForce(config),
     definitions: config.stored.states,
     shortfalls,
   };
@@ -141,7 +143,7 @@ const HEALTHS = ['ok', 'degraded', 'down'] as const;
 /** Workers judge for themselves: of each target, what the one says that thinks worst of it. */
 export function worstOf(inspections: readonly Inspection[]): Inspection {
   const [first, ...others] = inspections;
-  if (first === undefined) return { models: [], providers: [], policy: {}, definitions: [], shortfalls: [] };
+  if (first === undefined) return { models: [], providers: [], settings: [], definitions: [], shortfalls: [] };
   const providers = first.providers.map((provider) => {
     const same = others.flatMap((other) => other.providers.find(({ name }) => name === provider.name) ?? []);
     return same.reduce(worse, provider);

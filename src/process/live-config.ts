@@ -21,6 +21,8 @@ export interface Reload {
   readonly refused: readonly string[];
   /** When what is in use was read. */
   readonly takenAtMs: number;
+  /** False where there was no file then. */
+  readonly found: boolean;
 }
 
 interface LiveConfigOptions {
@@ -157,7 +159,7 @@ export async function openLiveConfig(options: LiveConfigOptions): Promise<LiveCo
       return config.catalog;
     },
     lease: follower.lease,
-    reload: () => ({ refused: refused.config, takenAtMs }),
+    reload: () => ({ refused: refused.config, takenAtMs, found: config.source.found }),
     problems: () => [...refused.config, ...refused.definitions],
     takeDefinitions: async () => {
       const problems = await takeDefinitions();

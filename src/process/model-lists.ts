@@ -86,7 +86,7 @@ export async function refreshModelLists(options: RefreshOptions): Promise<Refres
 }
 
 /** Those that serve a model whose figures the file leaves open. Deployments of Azure and packages have no such list. */
-export function providersToAsk({ catalog, modelLists }: Config): Provider[] {
+function providersToAsk({ catalog, modelLists }: Config): Provider[] {
   if (!modelLists) return [];
   const open = new Set<string>();
   for (const { sources, targets } of catalog.models.values()) {

@@ -139,15 +139,15 @@ function routingReading({ models, providers }: Catalog, { health, credentials }:
       // No key has this id: the circuit that is open for everybody.
       const open = health.circuit(target, '') === 'closed' ? 0 : 1;
       circuits.set(JSON.stringify([provider, upstreamModel]), { labels: [provider, upstreamModel], value: open });
-      const resting = cooling.get(provider) ?? new Map<string, boolean>();
-      cooling.set(provider, resting.set(upstreamModel, health.coolingMs(target) > 0));
+      const targetsCooling = cooling.get(provider) ?? new Map<string, boolean>();
+      cooling.set(provider, targetsCooling.set(upstreamModel, health.coolingMs(target) > 0));
     }
   }
   return {
     gateway_circuit_open: [...circuits.values()],
-    gateway_targets_cooling: [...cooling].map(([provider, resting]) => ({
+    gateway_targets_cooling: [...cooling].map(([provider, targetsCooling]) => ({
       labels: [provider],
-      value: [...resting.values()].filter(Boolean).length,
+      value: [...targetsCooling.values()].filter(Boolean).length,
     })),
     gateway_credentials_cooling: [...providers.values()].map((provider) => ({
       labels: [provider.name],

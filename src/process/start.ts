@@ -16,8 +16,7 @@ import type { OwnFiles } from '../alerts/own-files-watch.ts';
 import type { Settings } from '../config/config.ts';
 import { fileLimitWarning, readFileLimit } from '../config/file-limit.ts';
 import { removedVariables } from '../config/removed.ts';
-import type { Environment } from '../config/settings.ts';
-import { settingsView } from '../config/settings-view.ts';
+import { type Environment, environmentInForce } from '../config/settings.ts';
 import { certificateEndMs, certificateFingerprint, readTls, watchTls } from '../config/tls.ts';
 import { isLoopback, trustedProxies } from '../core/client-address.ts';
 import { systemClock } from '../core/clock.ts';
@@ -202,10 +201,10 @@ export async function startGateway(
     audits,
     console: consoleAddress,
     gateway: {
-      settings: () => settingsView(settings),
+      settings: () => environmentInForce(settings, env),
       configuration: () => {
-        const { refused, takenAtMs } = serving.catalog().reload;
-        return { file: settings.configFile, taken_at: new Date(takenAtMs).toISOString(), refused };
+        const { refused, takenAtMs, found } = serving.catalog().reload;
+        return { file: settings.configFile, found, taken_at: new Date(takenAtMs).toISOString(), refused };
       },
       inspect: () => serving.inspect(),
       stopRequest: (requestId) => serving.stop(requestId),

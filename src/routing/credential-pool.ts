@@ -1,4 +1,4 @@
-/** The credentials of each provider, used in turn; one that was refused or is used up rests for a while. */
+/** The credentials of each provider, used in turn; one that was refused or is used up cools down for a while. */
 import type { Clock } from '../core/clock.ts';
 import type { Provider } from '../core/provider.ts';
 import { getOrInsert } from '../lib/get-or-insert.ts';
@@ -29,8 +29,8 @@ export class CredentialPools {
   }
 
   /**
-   * The next key whose turn it is, or that of the conversation, and that is not resting; where all are, the one that
-   * rests the shortest. `refused` are those that this exchange has tried without success: undefined when no other is left. Null: none is needed.
+   * The next key whose turn it is, or that of the conversation, and that does not cool down; where all do, the one that
+   * is ready the soonest. `refused` are those that this exchange has tried without success: undefined when no other is left. Null: none is needed.
    */
   take(
     provider: CredentialOwner,
@@ -42,7 +42,7 @@ export class CredentialPools {
     let best: string | undefined;
     for (const key of this.#inOrder(keys, pool, conversation)) {
       if (refused.has(key === NO_KEY ? null : key)) continue;
-      if (best === undefined || this.#restMs(pool, key) < this.#restMs(pool, best)) best = key;
+      if (best === undefined || this.#keyCoolingMs(pool, key) < this.#keyCoolingMs(pool, best)) best = key;
     }
     if (best === undefined) return undefined;
     if (conversation === null) pool.turn = (keys.indexOf(best) + 1) % keys.length;
@@ -74,21 +74,21 @@ export class CredentialPools {
     return this.#pools.get(provider.name)?.refusedAtMs ?? null;
   }
 
-  /** 0 while at least one key of the provider is not resting, otherwise the shortest rest. */
+  /** 0 while at least one key of the provider does not cool down, otherwise the shortest time to the end of that. */
   coolingMs(provider: CredentialOwner): number {
     const pool = this.#pools.get(provider.name);
     if (!pool || pool.coolUntilMs.size === 0) return 0;
     const keys = provider.apiKeys.length === 0 ? [NO_KEY] : provider.apiKeys;
-    return Math.min(...keys.map((key) => this.#restMs(pool, key)));
+    return Math.min(...keys.map((key) => this.#keyCoolingMs(pool, key)));
   }
 
-  /** How many of its keys rest now. */
+  /** How many of its keys cool down now. */
   coolingKeys(provider: CredentialOwner): number {
     const pool = this.#pools.get(provider.name);
-    return pool === undefined ? 0 : provider.apiKeys.filter((key) => this.#restMs(pool, key) > 0).length;
+    return pool === undefined ? 0 : provider.apiKeys.filter((key) => this.#keyCoolingMs(pool, key) > 0).length;
   }
 
-  #restMs(pool: Pool, key: string): number {
+  #keyCoolingMs(pool: Pool, key: string): number {
     return Math.max(0, (pool.coolUntilMs.get(key) ?? 0) - this.#clock.nowMs());
   }
 

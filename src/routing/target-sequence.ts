@@ -149,35 +149,35 @@ function isEjected({ state, keyId }: TargetSequenceOptions, target: Target, prov
 }
 
 /**
- * First the targets that are ready, in the order of the policy; then those that rest, the shortest rest first; then
- * those whose circuit is open, as far as too many are. The ones that opened first are ejected: they are not asked.
+ * First the targets that are ready, in the order of the policy; then those that cool down, the one that is ready the soonest
+ * first; then those whose circuit is open, as far as too many are. The ones that opened first are ejected: they are not asked.
  */
 function candidatesInOrder(options: TargetSequenceOptions, skipped: SkippedTarget[]): Candidate[] {
   const { targets, catalog, state, keyId } = options;
   const { health, credentials } = state;
   const ready: Candidate[] = [];
-  const resting: { readonly candidate: Candidate; readonly ms: number }[] = [];
+  const cooling: { readonly candidate: Candidate; readonly ms: number }[] = [];
   const open: Candidate[] = [];
   for (const target of targets) {
     const provider = catalog.providers.get(target.provider);
     if (!provider) continue;
     const candidate: Candidate = { target, provider, despiteCircuit: false, visits: 0 };
-    const restMs = Math.max(health.coolingMs(target), credentials.coolingMs(provider));
+    const coolingMs = Math.max(health.coolingMs(target), credentials.coolingMs(provider));
     if (isEjected(options, target, provider)) open.push({ ...candidate, despiteCircuit: true });
-    else if (restMs > 0) resting.push({ candidate, ms: restMs });
+    else if (coolingMs > 0) cooling.push({ candidate, ms: coolingMs });
     else ready.push(candidate);
   }
-  if (resting.length === 0 && open.length === 0) return ordered(ready, options);
+  if (cooling.length === 0 && open.length === 0) return ordered(ready, options);
   const openedAtMs = ({ target }: Candidate): number => health.openedAtMs(target, keyId) ?? 0;
   const ejectedMax = Math.max(1, Math.floor(targets.length * EJECTED_SHARE_MAX));
   open.sort((a, b) => openedAtMs(a) - openedAtMs(b));
   // A target is asked in its turn where there is no other.
   if (ready.length > 0)
-    for (const { candidate } of resting) skipped.push({ target: candidate.target, reason: 'cooling' });
+    for (const { candidate } of cooling) skipped.push({ target: candidate.target, reason: 'cooling' });
   for (const { target } of open.slice(0, ejectedMax)) skipped.push({ target, reason: 'circuit_open' });
   return [
     ...ordered(ready, options),
-    ...resting.sort((a, b) => a.ms - b.ms).map(({ candidate }) => candidate),
+    ...cooling.sort((a, b) => a.ms - b.ms).map(({ candidate }) => candidate),
     ...open.slice(ejectedMax),
   ];
 }

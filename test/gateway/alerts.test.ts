@@ -100,7 +100,7 @@ describe('alerts', () => {
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /--url must be an https address/);
     const settings = JSON.stringify((await adminFetch(dataDir)('/settings')).body);
-    assert.ok(settings.includes('"alerts":{"webhooks":[{"name":"ops"'));
+    assert.ok(settings.includes('"alerts.webhooks","value":["ops ('));
     for (const secret of [SECRET.slice(6, 20), login.password, new URL(channel.url).pathname]) {
       assert.ok(!settings.includes(secret) && !listedReceivers.stdout.includes(secret));
     }

@@ -5,9 +5,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { pricingFromUsd } from '../../src/config/pricing.ts';
+import { sandboxModels } from '../../src/config/sandbox.ts';
 import { GatewayError } from '../../src/core/conditions.ts';
-import type { Format } from '../../src/core/endpoints.ts';
+import { ENDPOINTS, type Format } from '../../src/core/endpoints.ts';
+import { type KeyRecord, NEW_KEY } from '../../src/core/key.ts';
+import type { Model } from '../../src/core/model.ts';
+import type { Pricing } from '../../src/core/money.ts';
+import { RUNS, STREAMS } from '../../src/core/policy.ts';
+import { makePlan } from '../../src/exchange/make-plan.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
+import { readCostFields } from '../../src/wire/cost-fields.ts';
+import { FORMATS as WIRE_FORMATS } from '../../src/wire/formats.ts';
+import { parseBody } from '../../src/wire/json/parse-request.ts';
+import { provider, target } from '../unit/routing/fixtures.ts';
 import type { FieldRow } from './fields/row.ts';
 import { FIELDS } from './fields.ts';
 import { FORMATS, lane, MINIMAL, upstreamBody } from './run-lane.ts';
@@ -17,8 +28,75 @@ const BEGIN = '<!-- made by test/translate/docs.test.ts -->';
 const END = '<!-- end -->';
 const PATHS_SHOWN_MAX = 3;
 
+const [SANDBOX] = sandboxModels(1);
+const ANY = provider('any');
+const USD = { input: 1, output: 1 };
+const TOKENS_ONLY = pricingFromUsd(USD, 1);
+/** With a price for what else can have one. */
+const EVERYTHING = pricingFromUsd(USD, 1, 1, {
+  [ANY.name]: {
+    multipliers: { service_tier: { flex: 0.5 }, speed: { fast: 2 } },
+    hostedTools: { web_search: { usdPer1000Calls: 10, maxCalls: 3 } },
+  },
+});
+const POLICY: Parameters<typeof makePlan>[0]['policy'] = {
+  holds: 'full',
+  elasticKeys: [],
+  streams: STREAMS.read(),
+  runs: RUNS.read(),
+};
+const KEY: KeyRecord = {
+  ...{ ...NEW_KEY, id: 'k', version: 0, mode: 'credit', label: null, status: 'active', expiresAtMs: null },
+  ...{ providerScope: 'all', models: null, outputLimit: null, addresses: null, inherited: [] },
+  ...{ rpmLimit: null, tpmLimit: null, parallelLimit: null, budget: null, period: 'none' },
+  ...{ createdAtMs: 0, prefix: '' },
+};
+
+/** What a client reads before the request is translated, of a model with these prices; null where it is translated. */
+function refusedBefore(from: Format, to: Format, body: JsonObject, pricing: Pricing): string | null {
+  // The gateway makes a response in the background itself.
+  const { background: _, ...said } = body;
+  try {
+    const parsed = parseBody(Buffer.from(JSON.stringify(said)));
+    const info = WIRE_FORMATS[from].validateRequest(parsed.body, parsed.bytes, { betas: true });
+    const request = { ...parsed, info, costFields: readCostFields(parsed, null) };
+    const model: Model = {
+      ...(SANDBOX as Model),
+      id: info.model,
+      provider: ANY.name,
+      targets: [target(ANY.name, { format: to })],
+    };
+    const catalog = {
+      models: new Map([[model.id, { ...model, pricing }]]),
+      withDefaults: null,
+      providers: new Map([[ANY.name, ANY]]),
+      pricesUntilMs: Number.POSITIVE_INFINITY,
+    };
+    const plan = makePlan(
+      { catalog, policy: POLICY, speeds: { bound: () => null } },
+      KEY,
+      ENDPOINTS[from],
+      request,
+      null,
+    );
+    return plan instanceof GatewayError ? plan.message : null;
+  } catch (error) {
+    if (error instanceof GatewayError) return error.message;
+    throw error;
+  }
+}
+
 /** What becomes of a field on one way, in the words of the table. */
 function fate(from: Format, to: Format, row: FieldRow): string {
+  const body = { ...MINIMAL[from], ...row.probe };
+  const unpriced = refusedBefore(from, to, body, TOKENS_ONLY);
+  if (unpriced === null) return translated(from, to, row);
+  const priced = refusedBefore(from, to, body, EVERYTHING);
+  const carried = priced === null ? translated(from, to, row) : `refused: ${priced}`;
+  return carried === `refused: ${unpriced}` ? carried : `refused: ${unpriced} With a price: ${carried}`;
+}
+
+function translated(from: Format, to: Format, row: FieldRow): string {
   const body = { ...MINIMAL[from], ...row.probe };
   try {
     const { warnings } = lane(from, to, body);

@@ -2153,10 +2153,10 @@ export interface paths {
     };
   };
   '/admin/v1/settings': {
-    /** The settings in force, without secrets */
+    /** The settings in force, and where each comes from; without secrets */
     get: {
       responses: {
-        /** @description A secret is shown as "set", or null where it is not. */
+        /** @description Default Response */
         200: {
           content: {
             'application/json': components['schemas']['SettingsInForce'];
@@ -2633,6 +2633,8 @@ export interface components {
     Configuration: {
       /** @description The config file of this gateway. */
       file: string;
+      /** @description Whether there was such a file when what is in use was read: without one, defaults and the environment count. */
+      found: boolean;
       /** @description Why the file, as it is now, is not in use; empty where it is. */
       refused: string[];
       /** @description When what is in use was read from it. */
@@ -3754,17 +3756,20 @@ export interface components {
         role: 'owner' | 'operator' | 'viewer' | 'account-admin';
       };
     };
-    /**
-     * SettingsInForce
-     * @description A secret is shown as "set", or null where it is not.
-     */
+    /** SettingInForce */
+    SettingInForce: {
+      /** @enum {unknown} */
+      from: 'file' | 'environment' | 'command_line' | 'default';
+      /** @description As it is written: `GATEWAY_PORT` in the environment, `limits.drain` in the config file. */
+      name: string;
+      /** @description In the unit in which it is written; null where nothing is set. A secret is shown as "set". */
+      value: unknown;
+    };
+    /** SettingsInForce */
     SettingsInForce: {
-      config: {
-        [key: string]: unknown;
-      };
-      process: {
-        [key: string]: unknown;
-      };
+      data: components['schemas']['SettingInForce'][];
+      /** @enum {string} */
+      object: 'list';
     };
     /** SignedOut */
     SignedOut: {

@@ -20,7 +20,7 @@ const linkToken = takeTokenFromAddress();
 const PROBLEMS: Readonly<Record<string, string>> = {
   no_role: 'Your organisation gives you no role here. Ask an operator of this gateway.',
   revoked: 'Your access to this gateway was revoked. Ask an operator.',
-  failed: 'Signing in through your organisation did not work. Try again; the audit trail has the reason.',
+  failed: 'Signing in through your organisation did not work. Try again; the log of the gateway has the reason.',
 };
 
 function takeProblemFromAddress(): Error | null {

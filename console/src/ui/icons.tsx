@@ -87,11 +87,8 @@ export const IconColumns = icon(
   </>,
 );
 export const IconDownload = icon(<path d="M8 2.5v7M5 7l3 3 3-3M2.5 13.5h11" />);
-export const IconRefresh = icon(<path d="M13 8a5 5 0 1 1-1.5-3.6M13 2.5v3h-3" />);
-export const IconChevron = icon(<path d="m6 4 4 4-4 4" />);
 export const IconOpen = icon(<path d="m3.5 6 4.5 4.5L12.5 6" />);
 export const IconClosed = icon(<path d="M6 3.5 10.5 8 6 12.5" />);
 export const IconUp = icon(<path d="M8 12.5v-9M4.5 7 8 3.5 11.5 7" />);
 export const IconDown = icon(<path d="M8 3.5v9M4.5 9 8 12.5 11.5 9" />);
 export const IconAlert = icon(<path d="M8 2.2 14.3 13H1.7ZM8 6.5v3M8 11.3v.1" />);
-export const IconPlug = icon(<path d="M5.5 2v3M10.5 2v3M3.5 5h9v2.5a4.5 4.5 0 0 1-9 0ZM8 12v2.2" />);

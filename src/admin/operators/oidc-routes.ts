@@ -71,7 +71,7 @@ export function addOidcRoutes(app: AdminApp, service: AdminService): void {
       const oidc = required(service.oidc);
       void reply.clearCookie(COOKIE, COOKIE_OPTIONS);
       const query = request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : '';
-      // What is wrong with an answer of the provider is for the audit trail; the page says what to do.
+      // What is wrong with an answer of the provider is for the log; the page says what to do.
       let problem: unknown = null;
       const identity = await oidc.finish(query, request.cookies[COOKIE] ?? '').catch((error: unknown) => {
         problem = error;

@@ -102,11 +102,11 @@ export const STATE_ROUTES = {
   settings: route({
     at: 'GET /settings',
     roles: OPERATORS,
-    summary: 'The settings in force, without secrets',
+    summary: 'The settings in force, and where each comes from; without secrets',
     answer: SettingsInForce,
     handle: async ({ state: { gateway } }) => ({
-      process: gateway.settings(),
-      config: (await gateway.inspect()).policy,
+      object: 'list' as const,
+      data: [...gateway.settings(), ...(await gateway.inspect()).settings],
     }),
   }),
   configuration: route({

@@ -117,19 +117,32 @@ export const ProviderStateList = Type.Object(
   { title: 'ProviderStateList' },
 );
 
-const Group = Type.Record(Type.String(), Type.Unknown());
+const Setting = Type.Object(
+  {
+    name: Type.String({
+      description: 'As it is written: `GATEWAY_PORT` in the environment, `limits.drain` in the config file.',
+    }),
+    value: Type.Unknown({
+      description: 'In the unit in which it is written; null where nothing is set. A secret is shown as "set".',
+    }),
+    from: Type.Enum(['file', 'environment', 'command_line', 'default']),
+  },
+  { title: 'SettingInForce' },
+);
+export type SettingView = View<typeof Setting>;
 
 export const SettingsInForce = Type.Object(
-  {
-    process: Group,
-    config: Group,
-  },
-  { title: 'SettingsInForce', description: 'A secret is shown as "set", or null where it is not.' },
+  { object: Type.Literal('list'), data: Type.Array(Setting) },
+  { title: 'SettingsInForce' },
 );
 
 export const Configuration = Type.Object(
   {
     file: Type.String({ description: 'The config file of this gateway.' }),
+    found: Type.Boolean({
+      description:
+        'Whether there was such a file when what is in use was read: without one, defaults and the environment count.',
+    }),
     taken_at: Type.String({ description: 'When what is in use was read from it.' }),
     refused: Type.Array(Type.String(), {
       description: 'Why the file, as it is now, is not in use; empty where it is.',

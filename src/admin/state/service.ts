@@ -16,6 +16,7 @@ import type {
   ModelListsRefresh,
   ModelStateView,
   ProviderStateView,
+  SettingView,
   TargetTestBody,
   TargetTestView,
 } from './schema.ts';
@@ -37,12 +38,13 @@ export interface StateOptions {
 
 /** What only a running gateway can say of itself, or do. */
 export interface RunningGatewayState {
-  settings(): Readonly<Record<string, unknown>>;
+  /** Of the environment, without secrets. */
+  settings(): readonly SettingView[];
   configuration(): View<typeof Configuration>;
   inspect(): Promise<{
     readonly models: readonly ModelStateView[];
     readonly providers: readonly ProviderStateView[];
-    readonly policy: Readonly<Record<string, unknown>>;
+    readonly settings: readonly SettingView[];
   }>;
   /** False where no request with this id is running. */
   stopRequest(requestId: string): Promise<boolean>;

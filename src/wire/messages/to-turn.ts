@@ -66,9 +66,6 @@ function refuseWhatNoOtherFormatKnows(body: JsonObject): void {
   if ((arrayAt(body, 'mcp_servers') ?? []).length > 0) {
     refuse('mcp_servers', 'Remote tool servers are not supported by this model.');
   }
-  if (body.container !== undefined && body.container !== null) {
-    refuse('container', 'Containers are not supported by this model.');
-  }
   if (body.speed === 'fast') refuse('speed', 'The fast mode is not supported by this model.');
 }
 

@@ -1,14 +1,5 @@
 /** A responses request → the hub. */
-import {
-  arrayAt,
-  compact,
-  isObject,
-  type Json,
-  type JsonObject,
-  objectAt,
-  objectsAt,
-  stringAt,
-} from '../../lib/json.ts';
+import { arrayAt, compact, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
 import { lastAnswer, withHistory } from '../translate/history.ts';
 import { readChoice, readCommonSettings, readShape } from '../translate/openai.ts';
@@ -64,7 +55,6 @@ function refuseState(body: JsonObject): void {
       refuse(name, `"${name}" is not supported by this model: no conversation is stored. ${instead}`);
     }
   }
-  if (isObject(body.prompt)) refuse('prompt', 'Stored prompts are not supported by this model. Send "instructions".');
 }
 
 interface ReadInput {

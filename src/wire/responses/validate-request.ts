@@ -11,8 +11,9 @@ import { isHosted } from './tools.ts';
 const validate = validator(ResponsesRequest);
 
 export function validateResponses(body: JsonObject, _bytes?: Buffer, context?: FormatContext): RequestInfo {
-  const request = validate(body);
+  // First: a request that names a stored prompt usually has no input.
   refuseStoredState(body);
+  const request = validate(body);
   if (!context?.references) refuseReferences(body);
   const tally = new AttachmentTally();
   const input = arrayAt(body, 'input') ?? [];
@@ -52,6 +53,12 @@ function refuseStoredState(body: JsonObject): void {
     refuse(
       'conversation',
       'conversation: there are no conversations here. Continue a response with previous_response_id.',
+    );
+  }
+  if (isObject(body.prompt)) {
+    refuse(
+      'prompt',
+      'prompt: there are no stored prompts here. Send the text of the prompt in instructions and input.',
     );
   }
 }

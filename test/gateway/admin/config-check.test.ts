@@ -26,10 +26,9 @@ describe('gateway config check', () => {
     writeFileSync(file, 'providers: { openai: { api_key: x } }\nmodels: [{ id: made/up, provider: nobody }]\n');
     const { text, exitCode } = await checkConfigFile(file, settings, {}, true);
     const { ok, problems } = JSON.parse(text);
-    assert.deepEqual(
-      [exitCode, ok, problems],
-      [1, false, [`${file}:2: models[0] (made/up).provider: unknown provider \`nobody\``]],
-    );
+    const unknown = 'unknown provider `nobody`: the file defines openai. Add `nobody: { kind: …, base_url: … }` to';
+    const line = `${file}:2: models[0] (made/up).provider: ${unknown} its \`providers\``;
+    assert.deepEqual([exitCode, ok, problems], [1, false, [line]]);
     const absent = await checkConfigFile(join(folder, 'absent.yaml'), settings, {}, false);
     assert.match(absent.text, /absent\.yaml: does not exist/);
     writeFileSync(file, 'tls: { cert: /nowhere.pem, key: /nowhere.key }\n');

@@ -44,8 +44,10 @@ describe('commands of a running gateway', () => {
     const { dataDir } = gateway;
     assert.match((await command(dataDir, 'providers')).stdout, /\nsandbox-a +ok +\S+ of \S+ +http/);
     const settings = (await command(dataDir, 'settings')).stdout;
-    assert.match(settings, /\nadmin_host +127\.0\.0\.1 +environment\n/);
-    assert.match(settings, /\nlimits\.drain_ms +\d+ +config file\n/);
+    assert.match(settings, /\nGATEWAY_ADMIN_HOST +127\.0\.0\.1 +default\n/);
+    assert.match(settings, /\nlimits\.drain +30 +default\n/);
+    const file = (await command(dataDir, 'config', 'status')).stdout;
+    assert.equal(file, 'no config file (./gateway.yaml does not exist): defaults and the environment are in use\n');
     const tested = await command(dataDir, 'models', 'test', 'sandbox/alpha');
     assert.equal(tested.code, 0, tested.stdout + tested.stderr);
     assert.match(tested.stdout, /\nsandbox-a +\S+ +chat +ok: /);

@@ -69,9 +69,17 @@ describe('a running gateway', () => {
   test('shows the settings in force, and of a secret only that it is set', async () => {
     const answer = await admin('/settings');
     const text = await answer.text();
-    const { process: own, config } = JSON.parse(text) as Record<'process' | 'config', Record<string, unknown>>;
-    assert.deepEqual([own.metrics_token, own.data_dir, own.database_url], ['set', gateway.dataDir, null]);
-    assert.equal(Reflect.get(Object(config.limits), 'drain_ms'), 1_000);
+    const { data } = JSON.parse(text) as { data: readonly { name: string; value: unknown; from: string }[] };
+    const shown = ['GATEWAY_METRICS_TOKEN', 'GATEWAY_DATA', 'DATABASE_URL', 'limits.drain'].map((name) => {
+      const { value, from } = data.find((row) => row.name === name) ?? {};
+      return [value, from];
+    });
+    assert.deepEqual(shown, [
+      ['set', 'environment'],
+      [gateway.dataDir, 'environment'],
+      [null, 'default'],
+      [1, 'file'],
+    ]);
     for (const hidden of [METRICS_TOKEN, secret, GATED_SECRET]) assert.ok(!text.includes(hidden));
   });
 

@@ -68,6 +68,14 @@ describe('[R60] fields that change the cost', () => {
     }
   }
 
+  test('a stored prompt is refused for itself where nothing else is sent, with what to send instead', async () => {
+    const key = await gateway.creditKey();
+    const body = JSON.stringify({ model: 'sandbox/alpha', prompt: { id: 'pmpt_1' } });
+    const error = await refusal(visit(key, 'responses', { body }), 'responses', 400, 'invalid_request');
+    assert.equal(error.param, 'prompt');
+    assert.match(error.message, /no stored prompts here. Send the text of the prompt in instructions and input/);
+  });
+
   test('a beta that prices differently is refused by name, any other passes', async () => {
     const key = await gateway.creditKey();
     const send = (betas: string) => visit(key, 'messages', { headers: { 'anthropic-beta': betas } });

@@ -120,9 +120,9 @@ export async function world(t: TestContext): Promise<World> {
     close: async () => {},
   };
   const gateway: RunningGatewayState = {
-    settings: () => ({}),
-    configuration: () => ({ file: 'gateway.yaml', taken_at: '', refused: [] }),
-    inspect: async () => ({ models: [], providers: [], policy: {} }),
+    settings: () => [],
+    configuration: () => ({ file: 'gateway.yaml', found: true, taken_at: '', refused: [] }),
+    inspect: async () => ({ models: [], providers: [], settings: [] }),
     stopRequest: async (id) => running.some((request) => request.id === id),
     doctor: async () => assert.fail('nobody asks'),
     testTarget: async () => assert.fail('nobody asks'),

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ConfigError } from '../../../src/config/problem.ts';
-import { policyView } from '../../../src/config/settings-view.ts';
+import { fileInForce } from '../../../src/config/settings-view.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { configFolder } from './config-fixture.ts';
 
@@ -54,9 +54,12 @@ describe('the section alerts', () => {
       from: 'gateway@example.com',
     });
     assert.deepEqual([alerts?.levels, alerts?.creditsLeft, alerts?.tokensLeft], [[75, 90], [2.5], [100_000]]);
-    const shown = JSON.stringify(policyView(config));
+    const shown = JSON.stringify(fileInForce(config));
     assert.doesNotMatch(shown, /secret-path|from a file/);
-    assert.match(shown, /"host":"hooks.slack.com".*"login":"set".*"credits_left":\[2.5\]/);
+    assert.match(
+      shown,
+      /\(hooks\.slack\.com\).*smtp\.password","value":"set","from":"file".*credits_left","value":\[2.5\]/,
+    );
     const empty = (await loadAlerts('alerts: {}')).alerts;
     assert.deepEqual(
       [empty?.levels, empty?.creditsLeft, empty?.tokensLeft, empty?.smtp, empty?.allowPrivate],

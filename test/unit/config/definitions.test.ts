@@ -64,7 +64,10 @@ describe('definitions of operators', () => {
     const of = Object.fromEntries(states.map(([name, state, problem]) => [name, `${state} ${problem}`]));
     assert.match(of.sealed ?? '', /^refused it was sealed with another secret/);
     assert.match(of.wrong ?? '', /^refused providers\.wrong\.api_version: belongs to kind azure only/);
-    assert.match(of['needs-wrong'] ?? '', /^refused models\[\d\]\.provider: unknown provider `wrong`/);
+    assert.match(
+      of['needs-wrong'] ?? '',
+      /^refused models\[\d\]\.provider: unknown provider `wrong`.*add it first: gateway providers add wrong/,
+    );
     assert.match(of.unpriced ?? '', /^refused models\[\d\]\.pricing: is missing/);
     assert.match(of['takes-an-id'] ?? '', /^refused models\[\d\]\.aliases: `sandbox\/alpha` is an id already/);
     assert.match(of['sandbox/beta'] ?? '', /^shadowed /);

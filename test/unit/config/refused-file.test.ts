@@ -41,6 +41,14 @@ describe('what a file may not say', () => {
       'models[0].targets[0].provider: unknown provider `opnai`: did you mean `openai`?',
     ],
     [
+      'models: [{ id: "openai/*", provider: openai }, { id: a, provider: openai, aliases: [b, c] }]',
+      `models[0].provider: unknown provider \`openai\`: the file defines none. Add \`openai: { api_key: "\${OPENAI_API_KEY}" }\` to its \`providers\``,
+    ],
+    [
+      `providers: { ${p} }\nmodels: [{ id: a, provider: house, ${free} }]`,
+      'models[0].provider: unknown provider `house`: the file defines p. Add `house: { kind: …, base_url: … }` to its `providers`',
+    ],
+    [
       `providers: { ${p}, openai: {} }\nmodels: [{ id: a, provider: openai, targets: [{ provider: p }], ${free} }]`,
       'models[0].provider: must be the provider of a target: p',
     ],

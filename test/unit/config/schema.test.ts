@@ -6,6 +6,7 @@ import { parseConfigFile } from '../../../src/config/file.ts';
 import { FileSchema, publishedSchema } from '../../../src/config/schema.ts';
 import { Secrets } from '../../../src/config/secrets.ts';
 import { PAGES } from '../../support/doc-commands.ts';
+import { configFolder } from './config-fixture.ts';
 
 const root = new URL('../../../', import.meta.url);
 
@@ -45,6 +46,7 @@ test('what the pages print of a config file is one', async () => {
     return `${name.endsWith('_URL') ? 'https://example.com/' : ''}long-enough-for-any-secret`;
   };
   const env = new Proxy({}, { get: (_, name) => variable(String(name)) });
+  const folder = await configFolder();
   let checked = 0;
   for (const page of PAGES) {
     const text = readFileSync(new URL(page, root), 'utf8');
@@ -55,6 +57,8 @@ test('what the pages print of a config file is one', async () => {
       // What a file or a command gives is the reader's.
       const inline = block.replaceAll(/\$\{(file|exec):[^}]*\}/g, 'a-value');
       await assert.doesNotReject(parseConfigFile(inline, page, new Secrets(env)), `${page}:\n${block}`);
+      // A model that is pasted alone needs its provider beside it.
+      if ('models' in value) await assert.doesNotReject(folder.load({ text: inline, env }), `${page}:\n${block}`);
       checked++;
     }
   }

@@ -27,7 +27,7 @@ async function inTime(looks: () => Promise<Looked>): Promise<Looked> {
 }
 
 /** A provider and a model as an operator defines them. */
-function definedBy(origin: string): { readonly provider: object; readonly model: object } {
+function definedBy(origin: string) {
   const target = { provider: 'house', model: 'upstream-m' };
   return {
     provider: { name: 'house', kind: 'openai', base_url: `${origin}/v1`, api_key: SECRET },
@@ -104,7 +104,8 @@ describe('the command', () => {
     });
     const { provider: house, model } = definedBy(provider.origin);
     await gateway.admin.call('createProvider', { body: house });
-    await gateway.admin.call('createModel', { body: model });
+    const { context_window, max_output_tokens, ...unlimited } = model;
+    await gateway.admin.call('createModel', { body: unlimited });
     const env = {
       GATEWAY_DATA: gateway.dataDir,
       GATEWAY_CONFIG: `${gateway.dataDir}/gateway.yaml`,
@@ -116,6 +117,12 @@ describe('the command', () => {
       assert.ok(!stdout.includes(SECRET));
       return JSON.parse(stdout) as Report;
     };
+    const unknown = 'house/m: limits are unknown: gateway models update house/m';
+    assert.deepEqual((await looked()).to_do, [`${unknown} --context-window TOKENS --max-output TOKENS`]);
+    await gateway.admin.call('changeModel', { id: model.id, body: { context_window } });
+    const guess = 'house/m: the output limit is a guess: gateway models update house/m';
+    assert.deepEqual((await looked()).to_do, [`${guess} --max-output TOKENS`]);
+    await gateway.admin.call('changeModel', { id: model.id, body: { max_output_tokens } });
     for (const running of [true, false]) {
       if (!running) await gateway.stop();
       refuses = false;
