@@ -115,8 +115,8 @@ async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Com
   const failure = end.kind === 'stopped' ? stoppedBy(exchange, end.reason) : failedBy(exchange, end);
   if (end.kind === 'stopped') exchange.record.stopped = end.reason;
   await run?.fail(failure, end.position);
-  // Charged from the moment the provider accepted, whoever stopped it; without a usage record where a client waited for it.
-  const outcome = end.kind === 'stopped' && run === null ? 'cancelled' : 'broken';
+  // Charged from the moment the provider accepted, whoever stopped it.
+  const outcome = end.kind === 'stopped' ? 'cancelled' : 'broken';
   await ignoreStoreFailure(owed ? exchange.settle(end.meter, outcome, null) : exchange.void());
   if (failure !== 'cancelled') return fail(exchange, failure, end.position);
 }

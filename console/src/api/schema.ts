@@ -3963,7 +3963,7 @@ export interface components {
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
       cache_write_tokens: number;
-      /** @description Calls that were charged without a usage record: their client ended them. */
+      /** @description Calls that were charged, and that their client, a time limit, a drain or an operator ended. */
       cancelled: number;
       /** @description The sum of the entries of credit keys. */
       charged_credits: number;
@@ -4000,7 +4000,7 @@ export interface components {
       /** @description What the providers charge for them, in credits; null for an account-admin. */
       provider_cost: number | null;
       reasoning_tokens: number;
-      /** @description Requests that were answered, with a usage record. */
+      /** @description Requests that were answered, and not cancelled. */
       requests: number;
     };
     /** UsageReport */
@@ -4040,7 +4040,7 @@ export interface components {
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
       cache_write_tokens: number;
-      /** @description Calls that were charged without a usage record: their client ended them. */
+      /** @description Calls that were charged, and that their client, a time limit, a drain or an operator ended. */
       cancelled: number;
       /** @description The sum of the entries of credit keys. */
       charged_credits: number;
@@ -4086,7 +4086,7 @@ export interface components {
       /** @description What the providers charge for them, in credits; null for an account-admin. */
       provider_cost: number | null;
       reasoning_tokens: number;
-      /** @description Requests that were answered, with a usage record. */
+      /** @description Requests that were answered, and not cancelled. */
       requests: number;
     };
   };

@@ -153,6 +153,9 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { used, reserved, requests } = await charged(key);
       assert.ok(used > 0 && used < COST * 10, String(used));
       assert.deepEqual([reserved, requests], [0, 1]);
+      const { total } = await scene.gateway.admin.usage({ key: key.id });
+      assert.deepEqual([total.requests, total.cancelled, total.broken, total.error_rate], [0, 1, 0, 0]);
+      assert.ok(total.output_tokens > 0);
       assert.deepEqual(await client.responses.cancel(id), cancelled, 'twice is no mistake');
       assert.deepEqual(bare(await client.responses.retrieve(id)), cancelled && bare(cancelled));
       assert.equal((await charged(key)).used, used);
