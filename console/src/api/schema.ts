@@ -3599,9 +3599,12 @@ export interface components {
         status: number | null;
         waited_ms: number;
       }[];
+      /** @description Its answer is a response that is made in the background. */
+      background: boolean;
       bytes_in: number;
       bytes_out: number;
       charged: string | null;
+      /** @description The pieces of a stream before the one that ends it. */
       chunks: number;
       client_address: string | null;
       client_closed: boolean;
