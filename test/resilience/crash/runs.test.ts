@@ -77,6 +77,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const first = await eventsOf(living.origin, key.key, id);
       assert.match(first, /event: response\.failed\ndata: [^\n]*"server_error"[^\n]*\n\n$/);
       assert.equal(await eventsOf(living.origin, key.key, id), first);
+      const said = [...first.matchAll(/"type":"response\.output_text\.delta".*?"delta":("[^"]*")/g)];
+      assert.equal(response.output_text, said.map(([, delta = '']) => JSON.parse(delta)).join(''));
+      assert.ok(said.length >= 250, 'it holds what had been produced');
+      assert.equal((response.error as { request_id?: string }).request_id, id.replace('resp_', 'req_'));
       const numbers = [...first.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
       assert.deepEqual(
         numbers,
