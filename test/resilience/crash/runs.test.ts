@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import OpenAI from 'openai';
 import type { Response as Answer } from 'openai/resources/responses/responses';
+import { command } from '../../support/admin-fixture.ts';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { usage } from '../../support/requests.ts';
@@ -94,6 +95,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       // 4 credits for a million tokens.
       assert.ok(spent <= (6_000 * 4) / 1e6, String(spent));
       assert.equal(credits.reserved, 0);
+      const lost = id.replace('resp_', 'req_');
+      const charge = new RegExp(
+        `no request ${lost} .*the ledger has its charge: 0\\.\\d+ credits of key ${key.id}, .*its gateway died`,
+      );
+      await assert.rejects(living.admin.call('showRequest', { id: lost }), charge);
+      if (engine === 'sqlite') assert.match((await command(ownDir, 'requests', 'show', lost)).stderr, charge);
     }
     // A run that had ended before is there as it was, and is resumed anywhere.
     assert.equal(await eventsOf(living.origin, keys[0]?.key ?? '', finished.id), before);
