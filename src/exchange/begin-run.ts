@@ -63,5 +63,5 @@ export function stoppedRun(
     operator: 'An operator of the gateway has stopped this response.',
   }[reason];
   const condition = reason === 'deadline' ? 'upstream_timeout' : 'service_unavailable';
-  return new GatewayError(condition, { message: `${why} What was produced is billed.` });
+  return new GatewayError(condition, { message: `${why} What was produced is charged.` });
 }

@@ -18,7 +18,7 @@ const POLL_OWN_MS = 5_000;
 const LINGER_MS = 30_000;
 const NOTHING = Buffer.alloc(0);
 
-const LOST = 'The gateway that made this response has stopped before it was complete. What it had produced is billed.';
+const LOST = 'The gateway that made this response has stopped before it was complete. What it had produced is charged.';
 
 export function isOver({ status }: Pick<RunState, 'status'>): boolean {
   return status !== 'in_progress';

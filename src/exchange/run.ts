@@ -174,13 +174,13 @@ function fail(exchange: Exchange, error: unknown, position: StreamPosition | nul
 
 const STOPPED = {
   deadline: new GatewayError('upstream_timeout', {
-    message: 'The request reached its time limit. What was produced is billed.',
+    message: 'The request reached its time limit. What was produced is charged.',
   }),
   drain: new GatewayError('service_unavailable', {
-    message: 'The gateway is shutting down. What was produced is billed.',
+    message: 'The gateway is shutting down. What was produced is charged.',
   }),
   operator: new GatewayError('service_unavailable', {
-    message: 'An operator of the gateway has stopped this request. What was produced is billed.',
+    message: 'An operator of the gateway has stopped this request. What was produced is charged.',
   }),
 } as const;
 

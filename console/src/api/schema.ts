@@ -1038,7 +1038,7 @@ export interface paths {
     };
   };
   '/admin/v1/keys/{id}/requests/running': {
-    /** Stop all running requests of a key; what was produced is billed */
+    /** Stop all running requests of a key; what was produced is charged */
     delete: {
       parameters: {
         path: {
@@ -1979,7 +1979,7 @@ export interface paths {
     };
   };
   '/admin/v1/requests/running/{id}': {
-    /** Stop a running request; what was produced is billed */
+    /** Stop a running request; what was produced is charged */
     delete: {
       parameters: {
         path: {
