@@ -202,7 +202,7 @@ function isReference(item: Json): item is JsonObject {
 
 const GONE = 'It is unknown, expired, deleted, too large to be kept, or not one of this key.';
 
-/** Of a run that is complete, the response is stored as any other. */
+/** Of a run that is complete, the response is stored like every other one. */
 const UNUSABLE: Readonly<Partial<Record<RunStatus, string>>> = {
   in_progress: 'is still in progress. Continue it when it is complete.',
   failed: 'has failed and cannot be continued. Send the whole input.',
