@@ -128,9 +128,19 @@ export class AdminService {
 
   /** With what was done about it since. */
   async showRequest(requestId: string): Promise<View<typeof RequestExplanation>> {
-    const { request, explanation } = await this.requests.show(requestId);
+    const { request, explanation } = await this.requests
+      .show(requestId)
+      .catch((error) => this.#notLogged(requestId, error));
     const history = await this.history.ofRequest(request);
     return { request, explanation: [...explanation, ...historyLines(history)], history };
+  }
+
+  /** A gateway that was killed has left no record of what ran in it. */
+  async #notLogged(requestId: string, error: unknown): Promise<never> {
+    const isMissing = error instanceof AdminError && error.code === 'not_found';
+    // The ledger looks through all keys, which is for operators alone.
+    const charge = isMissing && !this.requests.isLimited ? await this.money.chargeWithoutRecord(requestId) : null;
+    throw charge === null ? error : new AdminError('not_found', charge);
   }
 
   async stopRequest(requestId: string): Promise<{ readonly id: string; readonly stopped: true }> {

@@ -12,13 +12,18 @@ interface EndedRequest {
   readonly status: number | null;
   readonly condition: string | null;
   readonly stopped: string | null;
+  readonly settlement: string | null;
+  readonly background: boolean;
 }
 
 /** By what is known of its end: a condition can have several causes. Null where there is nothing to do. */
-export function adviceOf({ key_id, endpoint, status, condition, stopped }: EndedRequest): string | null {
+export function adviceOf(request: EndedRequest): string | null {
+  const { key_id, endpoint, status, condition, stopped, settlement, background } = request;
   if (stopped !== null && Object.hasOwn(STOPPED_ADVICE, stopped)) return STOPPED_ADVICE[stopped as StopReason];
   if (condition === null) return null;
-  if (status === 200 && condition !== 'internal_error') return IN_BAND_ADVICE;
+  if (status === 200 && condition !== 'internal_error' && settlement !== 'void') {
+    return background ? BACKGROUND_ADVICE : IN_BAND_ADVICE;
+  }
   if (condition === 'invalid_credentials' && key_id !== null) return KNOWN_KEY_ADVICE;
   if (condition === 'not_found' && endpoint !== null) return STORED_RESPONSE_ADVICE;
   return Object.hasOwn(ADVICE, condition) ? ADVICE[condition as Condition] : 'See docs/connect/errors.md.';
@@ -40,9 +45,13 @@ export const STOPPED_ADVICE: Readonly<Record<StopReason, string>> = {
     'The events of the background response have reached `runs.event_bytes`. Ask for less output, or raise the limit. What the provider had accepted by then is charged.',
 };
 
-/** Of a failure after the status had been sent. */
+/** Of a failure after the status had been sent, where something is owed. */
 export const IN_BAND_ADVICE =
   'The stream had begun when it failed: what had been produced by then is charged, and the client was told inside the stream. Send the request again if you need the whole answer.';
+
+/** The same of a response that was made in the background. */
+export const BACKGROUND_ADVICE =
+  'The background response has failed, and its `error` says why: what had been produced by then is charged. Send the request again if you need the whole answer.';
 
 /** Of `invalid_credentials` where the key was found. */
 export const KNOWN_KEY_ADVICE =

@@ -165,6 +165,8 @@ export class RequestRecord {
   /** The same, where it is in the catalog. */
   model: string | null = null;
   streamed = false;
+  /** Its answer is a response that is made in the background. */
+  background = false;
   idempotency: IdempotencyOutcome = 'none';
   rate: RateNote | null = null;
 
@@ -210,7 +212,7 @@ export class RequestRecord {
 
   bytesIn = 0;
   bytesOut = 0;
-  /** How many pieces a stream was sent in, and how many of them before its first content. */
+  /** How many pieces of a stream were sent before the one that ends it, and how many before its first content. */
   chunks = 0;
   openingChunks = 0;
   /** As it was received; null before that, and after the end or the first content of a stream. */

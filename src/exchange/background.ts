@@ -38,6 +38,11 @@ export function responseIdOf(requestId: string): string {
   return `resp_${requestId.slice(requestId.indexOf('_') + 1)}`;
 }
 
+/** Of the request that has begun a run. */
+export function requestIdOf(runId: string): string {
+  return `req_${runId.slice(runId.indexOf('_') + 1)}`;
+}
+
 /** The run of a request begins with its hold, and is named after it. */
 export function newRun(requestId: string, plan: Plan, { responses, runs }: Policy): NewRun {
   const { body, state } = plan.request;

@@ -18,11 +18,12 @@ interface BegunRun {
 /** Null where the client waits for the response. */
 export function beginRun(
   gateway: Gateway,
-  { requestId }: GenerationRequest,
+  { requestId, record }: GenerationRequest,
   { run: begun, plan, caller }: Admitted & { kind: 'admitted' },
   response: ResponseSink,
 ): BegunRun | null {
   if (begun === null) return null;
+  record.background = true;
   const { runs } = gateway;
   const run = new BackgroundRun({
     keyId: caller.key.id,
@@ -62,5 +63,5 @@ export function stoppedRun(
     operator: 'An operator of the gateway has stopped this response.',
   }[reason];
   const condition = reason === 'deadline' ? 'upstream_timeout' : 'service_unavailable';
-  return new GatewayError(condition, { message: `${why} What was produced is billed.` });
+  return new GatewayError(condition, { message: `${why} What was produced is charged.` });
 }

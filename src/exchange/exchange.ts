@@ -40,9 +40,6 @@ const LOST = {
     'The gateway lost its hold on this request before the answer was complete. What was charged until then stands.',
 } as const;
 
-/** `cancelled` by the client, the time limit or a drain: charged without a usage record. */
-type Outcome = UsageRecord['outcome'] | 'cancelled';
-
 export class Exchange implements InFlightExchange {
   deadlineMs = Number.POSITIVE_INFINITY;
   readonly request: GenerationRequest;
@@ -244,7 +241,7 @@ export class Exchange implements InFlightExchange {
   /** `contentType` is that of a complete answer; null where there is none to be replayed. */
   settle(
     meter: Seen | null,
-    outcome: Outcome,
+    outcome: UsageRecord['outcome'],
     contentType: string | null,
     kept: KeptResponse | null = null,
   ): Promise<SettleOutcome> {
@@ -254,7 +251,7 @@ export class Exchange implements InFlightExchange {
 
   #settle(
     meter: Seen | null,
-    outcome: Outcome,
+    outcome: UsageRecord['outcome'],
     contentType: string | null,
     kept: KeptResponse | null,
   ): Promise<SettleOutcome> {
@@ -264,6 +261,8 @@ export class Exchange implements InFlightExchange {
     const reply = contentType === null ? null : this.#storedReply(contentType);
     this.#boundCommit();
     const counted = this.#admission.heldTokens !== null;
+    // Cancelled by the client, the time limit, a drain or an operator.
+    const recorded = outcome !== 'cancelled' || this.run !== null;
     const settlement = (): SettleRequest => {
       if (this.elastic) charge = this.#charge(meter, complete);
       this.#charged = charge.amount;
@@ -273,9 +272,9 @@ export class Exchange implements InFlightExchange {
         keyId: this.#admission.keyId,
         charge: charge.amount,
         ...(counted ? { chargeTokens: BigInt(totalTokens(charge.usage.tokens)) } : {}),
-        usage: outcome === 'cancelled' ? null : this.#usageRecord(charge, outcome),
-        ...(outcome === 'cancelled' && this.#limitsTokens ? { outputTokens: charge.usage.tokens.output } : {}),
-        call: outcome === 'cancelled' ? this.#markedCall(charge) : null,
+        usage: recorded ? this.#usageRecord(charge, outcome) : null,
+        ...(!recorded && this.#limitsTokens ? { outputTokens: charge.usage.tokens.output } : {}),
+        call: recorded ? null : this.#markedCall(charge),
         reply,
         noReplyReason: contentType === null ? 'charged_incomplete' : 'reply_not_stored',
         flag: charge.flag,

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../core/conditions.ts';
 import type { Policy } from '../core/policy.ts';
-import type { ItemsOutcome, Renewal } from '../ledger/port.ts';
+import type { ItemsOutcome, Renewal, RunStatus, Runs } from '../ledger/port.ts';
 import { arrayAt, isObject, type Json, type JsonObject } from '../lib/json.ts';
 import { refuse } from '../wire/errors.ts';
 import { change } from '../wire/json/edit.ts';
@@ -24,11 +24,12 @@ export interface ExpandedRequest {
 /** More items than this are not looked up for one request. */
 const LOOKED_UP_MAX = 4_096;
 
+type RunLookup = Pick<Runs, 'findRun'>;
 type Limits = Pick<Policy, 'limits' | 'responses'>;
 
 /** Throws `GatewayError('invalid_request')` that names the reference which cannot be expanded. */
 export async function expandReferences(
-  store: References,
+  store: References & RunLookup,
   keyId: string,
   policy: Limits,
   request: ParsedBody,
@@ -40,7 +41,7 @@ export async function expandReferences(
   const newInput = inputItems(body.input);
   const previousResponseId = body.previous_response_id ?? null;
   const stored = policy.responses.store ? store : null;
-  const expansion = new Expansion(memory === null ? stored : memory.before(stored), keyId, policy);
+  const expansion = new Expansion(memory === null ? stored : memory.before(stored), stored, keyId, policy);
   if (previousResponseId !== null) await expansion.addChain(previousResponseId);
   expansion.addOwn(newInput);
   await expansion.lookUp();
@@ -80,14 +81,16 @@ class Expansion {
   readonly storedReasoning = new Map<string, string>();
   /** Null where nothing can be referred to. */
   readonly #store: References | null;
+  readonly #runs: RunLookup | null;
   readonly #policy: Limits;
   readonly #renewal: Renewal;
   readonly #placed: PlacedItem[] = [];
   /** Stored output items by their ids. */
   readonly #known = new Map<string, { readonly item: JsonObject; readonly provider: string }>();
 
-  constructor(store: References | null, keyId: string, policy: Limits) {
+  constructor(store: References | null, runs: RunLookup | null, keyId: string, policy: Limits) {
     this.#store = store;
+    this.#runs = runs;
     this.#policy = policy;
     this.#renewal = { keyId, keepMs: policy.responses.keepMs, bytesMax: policy.limits.bodyBytes };
   }
@@ -103,7 +106,7 @@ class Expansion {
     const store = this.#referable(param);
     if (!isStorableId(id)) throw unknownResponse(id);
     const outcome = await store.findChain(id, this.#renewal).catch(storeFailed);
-    if (outcome.kind === 'unknown') throw unknownResponse(id, outcome.id);
+    if (outcome.kind === 'unknown') throw (await this.#unusableRun(outcome.id)) ?? unknownResponse(id, outcome.id);
     if (outcome.kind === 'cycle') refuse(param, `${param}: the responses that ${id} continues continue each other.`);
     if (outcome.kind === 'too_large') throw tooLarge(this.#policy);
     for (const link of outcome.links) {
@@ -171,6 +174,13 @@ class Expansion {
     return id === null ? null : (this.#known.get(id)?.item ?? (isReference(item) ? item : null));
   }
 
+  /** Why a background response that there is cannot be continued; null where that is not known. */
+  async #unusableRun(id: string): Promise<GatewayError | null> {
+    const run = await this.#runs?.findRun(this.#renewal.keyId, { id }).catch(storeFailed);
+    const why = run && UNUSABLE[run.status];
+    return why ? notFound(`the background response ${shown(id)} ${why}`) : null;
+  }
+
   #referable(param: string): References {
     return (
       this.#store ??
@@ -192,12 +202,22 @@ function isReference(item: Json): item is JsonObject {
 
 const GONE = 'It is unknown, expired, deleted, too large to be kept, or not one of this key.';
 
+/** Of a run that is complete, the response is stored like every other one. */
+const UNUSABLE: Readonly<Partial<Record<RunStatus, string>>> = {
+  in_progress: 'is still in progress. Continue it when it is complete.',
+  failed: 'has failed and cannot be continued. Send the whole input.',
+  cancelled: 'was cancelled and cannot be continued. Send the whole input.',
+  lost: 'has failed and cannot be continued. Send the whole input.',
+};
+
 function unknownResponse(id: Json, missing = id): GatewayError {
   const which = missing === id ? 'no response' : `${shown(id)} continues a response that is not stored:`;
-  return new GatewayError('previous_response_not_found', {
-    message: `previous_response_id: ${which} ${shown(missing)}${missing === id ? ' is stored' : ''}. ${GONE}`,
-    param: 'previous_response_id',
-  });
+  return notFound(`${which} ${shown(missing)}${missing === id ? ' is stored' : ''}. ${GONE}`);
+}
+
+function notFound(why: string): GatewayError {
+  const param = 'previous_response_id';
+  return new GatewayError('previous_response_not_found', { message: `${param}: ${why}`, param });
 }
 
 function unknownItem(param: string, id: Json | undefined): GatewayError {

@@ -1,9 +1,11 @@
 /** Reading a run: the response as it is now, and its events as a stream, first those that are stored and then live ones. */
 import { GatewayError } from '../core/conditions.ts';
 import { INPUT_EVENT, type RunState, type StoredLink } from '../ledger/port.ts';
-import { isObject, type Json, type JsonObject, parseJson, stringAt } from '../lib/json.ts';
+import { isObject, type JsonObject, parseJson, stringAt } from '../lib/json.ts';
 import { FORMATS } from '../wire/formats.ts';
-import { addDoneItems, endedResponse, endingFrame, framesAfter, lastResponse } from '../wire/responses/run-events.ts';
+import { addToSnapshot, endedResponse, endingFrame, framesAfter, lastResponse } from '../wire/responses/run-events.ts';
+import { ResponseSnapshot } from '../wire/responses/snapshot.ts';
+import { requestIdOf } from './background.ts';
 import { type Gateway, storeFailed } from './gateway.ts';
 import type { ResponseSink } from './response-sink.ts';
 
@@ -16,7 +18,7 @@ const POLL_OWN_MS = 5_000;
 const LINGER_MS = 30_000;
 const NOTHING = Buffer.alloc(0);
 
-const LOST = 'The gateway that made this response has stopped before it was complete. What it had produced is billed.';
+const LOST = 'The gateway that made this response has stopped before it was complete. What it had produced is charged.';
 
 export function isOver({ status }: Pick<RunState, 'status'>): boolean {
   return status !== 'in_progress';
@@ -48,16 +50,18 @@ function firstResponse({ response }: RunState): JsonObject {
 
 /** Made of what is stored, so that it is the same for everybody. */
 async function lostResponse({ ledger }: Gateway, keyId: string, run: RunState): Promise<JsonObject> {
-  const items = new Map<number, Json>();
+  const first = firstResponse(run);
+  const snapshot = new ResponseSnapshot();
+  snapshot.created(first);
   let after = -1;
   while (after < run.lastEvent) {
     const page = await ledger.readRun(keyId, run.id, after, PAGE_BYTES).catch(storeFailed);
-    for (const { frames } of page?.events ?? []) addDoneItems(items, Buffer.from(frames));
+    for (const { frames } of page?.events ?? []) addToSnapshot(snapshot, Buffer.from(frames));
     after = page?.events.at(-1)?.last ?? run.lastEvent;
   }
-  const output = [...items].sort(([a], [b]) => a - b).map(([, item]) => item);
-  const error = { code: 'server_error', message: LOST, type: 'api_error', param: null };
-  return endedResponse({ ...firstResponse(run), output }, { status: 'failed', error });
+  const request_id = requestIdOf(run.id);
+  const error = { code: 'server_error', message: LOST, type: 'api_error', param: null, request_id };
+  return endedResponse(snapshot.response() ?? first, { status: 'failed', error });
 }
 
 /**

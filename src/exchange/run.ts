@@ -115,8 +115,8 @@ async function settleIncomplete(exchange: Exchange, end: Exclude<AttemptEnd, Com
   const failure = end.kind === 'stopped' ? stoppedBy(exchange, end.reason) : failedBy(exchange, end);
   if (end.kind === 'stopped') exchange.record.stopped = end.reason;
   await run?.fail(failure, end.position);
-  // Charged from the moment the provider accepted, whoever stopped it; without a usage record where a client waited for it.
-  const outcome = end.kind === 'stopped' && run === null ? 'cancelled' : 'broken';
+  // Charged from the moment the provider accepted, whoever stopped it.
+  const outcome = end.kind === 'stopped' ? 'cancelled' : 'broken';
   await ignoreStoreFailure(owed ? exchange.settle(end.meter, outcome, null) : exchange.void());
   if (failure !== 'cancelled') return fail(exchange, failure, end.position);
 }
@@ -174,13 +174,13 @@ function fail(exchange: Exchange, error: unknown, position: StreamPosition | nul
 
 const STOPPED = {
   deadline: new GatewayError('upstream_timeout', {
-    message: 'The request reached its time limit. What was produced is billed.',
+    message: 'The request reached its time limit. What was produced is charged.',
   }),
   drain: new GatewayError('service_unavailable', {
-    message: 'The gateway is shutting down. What was produced is billed.',
+    message: 'The gateway is shutting down. What was produced is charged.',
   }),
   operator: new GatewayError('service_unavailable', {
-    message: 'An operator of the gateway has stopped this request. What was produced is billed.',
+    message: 'An operator of the gateway has stopped this request. What was produced is charged.',
   }),
 } as const;
 

@@ -59,6 +59,8 @@ export interface FoundCharge {
   readonly charged: bigint;
   readonly refunded: bigint;
   readonly atMs: number;
+  /** Its gateway had died: it was charged by its last mark. */
+  readonly recovered: boolean;
 }
 
 export interface Refused {

@@ -241,7 +241,7 @@ export interface SettleRequest {
   readonly charge: bigint;
   /** For a credit key of an account: the tokens of the call; at most what is held. */
   readonly chargeTokens?: bigint;
-  /** Null for a cancelled call: it is charged, but no usage record is written. */
+  /** Null for a cancelled call that is no run: it is charged, but no usage record is written. */
   readonly usage: UsageRecord | null;
   /** Of a call without a usage record: the output that limits on tokens per minute count. */
   readonly outputTokens?: number;
@@ -265,8 +265,8 @@ export interface UsageRecord {
   readonly provider: string;
   readonly format: string;
   readonly streamed: boolean;
-  /** `broken`: by the provider, or with the gateway that served it. */
-  readonly outcome: 'complete' | 'broken';
+  /** `broken`: by the provider, or with the gateway that served it. `cancelled`: a run that was ended from this side. */
+  readonly outcome: 'complete' | 'broken' | 'cancelled';
   readonly source: 'reported' | 'counted';
   readonly tokens: TokenCounts;
   /** What the exchange cost the caller, in nanos, in both modes (a token budget is charged in tokens). */

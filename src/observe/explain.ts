@@ -32,13 +32,20 @@ export function explain(view: RequestView): readonly string[] {
 export function outcomeOf(view: RequestView): string {
   const { status, condition } = view;
   if (isCancelled(view)) return 'cancelled by the client';
+  if (isCancelledRun(view)) return '200, then cancelled';
   if (condition === null) return `${status}, answered`;
-  return status === 200 ? `200, then ${condition} inside the stream` : `${status ?? 'no status'} ${condition}`;
+  if (status !== 200) return `${status ?? 'no status'} ${condition}`;
+  return `200, then ${condition} ${view.background ? 'in the background' : 'inside the stream'}`;
 }
 
 /** A client that had gone before anything failed. */
 function isCancelled({ stopped, status, condition }: RequestView): boolean {
   return stopped === 'client_gone' || (status === null && condition === null);
+}
+
+/** A background response that was cancelled before anything failed. */
+function isCancelledRun({ stopped, condition }: RequestView): boolean {
+  return stopped === 'cancelled' && condition === null;
 }
 
 function identity(view: RequestView): string {
@@ -47,7 +54,7 @@ function identity(view: RequestView): string {
   const parts = [
     view.endpoint,
     model,
-    view.streamed ? 'streamed' : null,
+    view.background ? 'in the background' : view.streamed ? 'streamed' : null,
     keyOf(view),
     view.received_at,
     `took ${milliseconds(view.duration_ms)}`,
@@ -185,8 +192,10 @@ function settled(view: RequestView): string {
 
 function ending(view: RequestView): string {
   if (isCancelled(view)) return 'The client closed the connection before the answer was complete.';
+  if (isCancelledRun(view)) return 'The background response was cancelled before it was complete.';
   if (view.condition === null) return answer(view);
   const message = printable(view.message ?? view.condition);
+  if (view.background) return `The background response has failed: ${message}`;
   if (view.last_byte_ms === null) return `The client could no longer be told: ${message}`;
   return `The client was told${view.status === 200 ? ' inside the stream' : ''}: ${message}`;
 }

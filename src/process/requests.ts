@@ -55,12 +55,32 @@ export function showRequest(
   connectAdmin: (() => Promise<AdminConnection>) | null = null,
 ): Promise<string> {
   return withLog(settings, async (requests) => {
-    const { request, explanation } = await requests.show(id);
+    const { request, explanation } = await requests.show(id).catch((error) => notLogged(id, error, connectAdmin));
     const { history, lines } = await historyOf(request, connectAdmin);
     return switches.has('json')
       ? `${JSON.stringify({ ...request, history })}\n`
       : `${[...explanation, ...lines].join('\n')}\n`;
   });
+}
+
+/** What the ledger has of it, only the admin API can say. */
+async function notLogged(
+  id: string,
+  error: unknown,
+  connectAdmin: (() => Promise<AdminConnection>) | null,
+): Promise<never> {
+  if (connectAdmin === null || !isMissing(error)) throw error;
+  try {
+    const { api, close } = await connectAdmin();
+    await api.call('showRequest', { id }).finally(close);
+  } catch (told) {
+    if (isMissing(told) || !(told instanceof AdminError || told instanceof StoreError)) throw told;
+  }
+  throw error;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof AdminError && error.code === 'not_found';
 }
 
 /** What was done about it since, of which only the admin API knows; the story is told also where that cannot be asked. */

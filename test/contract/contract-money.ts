@@ -192,7 +192,7 @@ export function moneyContract(open: OpenBooks): void {
     await bench.creditKey(100n);
     await charged(bench, keyId, 'r1', 30n);
     const atMs = bench.clock.nowMs();
-    const found = { keyId, chargeId: 'r1', charged: 30n, refunded: 0n, atMs };
+    const found = { keyId, chargeId: 'r1', charged: 30n, refunded: 0n, atMs, recovered: false };
     assert.deepEqual(await bench.ledger.findCharge('r1'), found);
     await bench.ledger.refund(refundOf(keyId, 'r1', { amountNanos: 10n }));
     assert.deepEqual(await bench.ledger.findCharge('r1'), { ...found, refunded: 10n });

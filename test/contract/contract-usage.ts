@@ -49,6 +49,19 @@ export function usageContract(open: OpenBooks): void {
     await bench.close();
   });
 
+  test('[R78] usage reports: a background response that was ended from this side is cancelled, not broken, and its tokens count', async () => {
+    const bench = await Bench.open(open, STARTS_AT);
+    const key = await bench.creditKey(1_000n);
+    await bench.spend(key, 7n, { usage: usageRecord() });
+    await bench.spend(key, 5n, { usage: usageRecord({ outcome: 'cancelled' }) });
+    await bench.spend(key, 4n, { call: CALL });
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(await sums(bench, ['charges', 'requests', 'broken', 'output'], {}), [[[], [3n, 1n, 0n, 40n]]]);
+      await rollUpAll(bench);
+    }
+    await bench.close();
+  });
+
   test('[F2] a recovered request took as long as it was known to run, however late it is found', async () => {
     const bench = await Bench.open(open, STARTS_AT);
     const root = newAccount();

@@ -148,7 +148,14 @@ export function findCharge(model: Model, { requestId }: OperationOf<'findCharge'
     const keyId = key.record.id;
     const refunds = model.refunds.filter((each) => each.keyId === keyId && each.chargeId === requestId);
     const refunded = sum(refunds.map(({ amount }) => amount));
-    return { keyId, chargeId: requestId, charged: charge.amount, refunded, atMs: charge.atMs };
+    return {
+      keyId,
+      chargeId: requestId,
+      charged: charge.amount,
+      refunded,
+      atMs: charge.atMs,
+      recovered: charge.recovery !== null,
+    };
   }
   return null;
 }

@@ -1038,7 +1038,7 @@ export interface paths {
     };
   };
   '/admin/v1/keys/{id}/requests/running': {
-    /** Stop all running requests of a key; what was produced is billed */
+    /** Stop all running requests of a key; what was produced is charged */
     delete: {
       parameters: {
         path: {
@@ -1979,7 +1979,7 @@ export interface paths {
     };
   };
   '/admin/v1/requests/running/{id}': {
-    /** Stop a running request; what was produced is billed */
+    /** Stop a running request; what was produced is charged */
     delete: {
       parameters: {
         path: {
@@ -3601,9 +3601,12 @@ export interface components {
         status: number | null;
         waited_ms: number;
       }[];
+      /** @description Its answer is a response that is made in the background. */
+      background: boolean;
       bytes_in: number;
       bytes_out: number;
       charged: string | null;
+      /** @description The pieces of a stream before the one that ends it. */
       chunks: number;
       client_address: string | null;
       client_closed: boolean;
@@ -3968,7 +3971,7 @@ export interface components {
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
       cache_write_tokens: number;
-      /** @description Calls that were charged without a usage record: their client ended them. */
+      /** @description Calls that were charged, and that their client, a time limit, a drain or an operator ended. */
       cancelled: number;
       /** @description The sum of the entries of credit keys. */
       charged_credits: number;
@@ -4005,7 +4008,7 @@ export interface components {
       /** @description What the providers charge for them, in credits; null for an account-admin. */
       provider_cost: number | null;
       reasoning_tokens: number;
-      /** @description Requests that were answered, with a usage record. */
+      /** @description Requests that were answered, and not cancelled. */
       requests: number;
     };
     /** UsageReport */
@@ -4045,7 +4048,7 @@ export interface components {
       cache_read_tokens: number;
       cache_write_1h_tokens: number;
       cache_write_tokens: number;
-      /** @description Calls that were charged without a usage record: their client ended them. */
+      /** @description Calls that were charged, and that their client, a time limit, a drain or an operator ended. */
       cancelled: number;
       /** @description The sum of the entries of credit keys. */
       charged_credits: number;
@@ -4091,7 +4094,7 @@ export interface components {
       /** @description What the providers charge for them, in credits; null for an account-admin. */
       provider_cost: number | null;
       reasoning_tokens: number;
-      /** @description Requests that were answered, with a usage record. */
+      /** @description Requests that were answered, and not cancelled. */
       requests: number;
     };
   };

@@ -1,7 +1,7 @@
 /** Refunds and corrections on an opened store. */
 
 import type { Clock } from '../../core/clock.ts';
-import { AMOUNT_MAX, creditsFromNanos, parseCredits } from '../../core/money.ts';
+import { AMOUNT_MAX, creditsFromNanos, decimalCredits, parseCredits } from '../../core/money.ts';
 import type { StatementPolicy } from '../../core/policy.ts';
 import type { KeySummary, LedgerAdmin, Statement } from '../../ledger/port.ts';
 import { AdminError } from '../error.ts';
@@ -59,6 +59,19 @@ export class MoneyService {
       charged: creditsFromNanos(outcome.charged),
       balance: creditsFromNanos(outcome.balance),
     };
+  }
+
+  /** What the ledger has of a request that is in no log; null where that is nothing. */
+  async chargeWithoutRecord(requestId: string): Promise<string | null> {
+    const charge = /^req_[0-9a-f]{1,40}$/.test(requestId) ? await this.#ledger.findCharge(requestId) : null;
+    const key = charge && (await this.#ledger.getKey(charge.keyId))?.key;
+    if (!charge || !key) return null;
+    const { keyId, charged, atMs, recovered } = charge;
+    const amount = key.mode === 'credit' ? `${decimalCredits(charged)} credits` : `${charged} tokens`;
+    const why = recovered
+      ? 'its gateway died while it ran, and it was charged by what had last been noted of it'
+      : 'its record was lost with its gateway, or has left the log (request_log.keep_days, request_log.max_bytes)';
+    return `no request ${requestId} is in the log, but the ledger has its charge: ${amount} of key ${keyId}, booked ${new Date(atMs).toISOString()}; ${why}`;
   }
 
   async requirePayer(id: string): Promise<void> {

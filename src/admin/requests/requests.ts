@@ -78,7 +78,7 @@ export class Requests {
       const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
       throw new AdminError(
         'not_found',
-        `no request ${shown} is in the log: check the id (x-request-id of the response). It may be older than request_log.keep_days; of requests without a valid key this log keeps only some, the access log all${id.startsWith('req_') ? '' : '. To find it by the id that the client gave it, use "gateway requests list --client-request-id ID"'}`,
+        `no request ${shown} is in the log: check the id (x-request-id of the response). It may still run, be older than request_log.keep_days, or have ended with its gateway before anything was owed; of requests without a valid key this log keeps only some, the access log all${id.startsWith('req_') ? '' : '. To find it by the id that the client gave it, use "gateway requests list --client-request-id ID"'}`,
       );
     }
     const request = await this.#view(entry);

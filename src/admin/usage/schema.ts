@@ -95,8 +95,10 @@ const failedFields = {
 };
 
 const figures = {
-  requests: Type.Integer({ description: 'Requests that were answered, with a usage record.' }),
-  cancelled: Type.Integer({ description: 'Calls that were charged without a usage record: their client ended them.' }),
+  requests: Type.Integer({ description: 'Requests that were answered, and not cancelled.' }),
+  cancelled: Type.Integer({
+    description: 'Calls that were charged, and that their client, a time limit, a drain or an operator ended.',
+  }),
   broken: Type.Integer({ description: 'Requests whose answer broke off.' }),
   ...failedFields,
   error_rate: Type.Number({

@@ -1,5 +1,5 @@
 /** The book of everything but charges: what a root, or a key that pays for itself, was given, and what left it. */
-import { amount, integer, type Row, text } from '../../storage/columns.ts';
+import { amount, integer, type Row, text, textOrNull } from '../../storage/columns.ts';
 import type { Credited, FoundCharge } from '../port.ts';
 import type { NewEntry } from '../rules/money-rules.ts';
 import type { Dialect } from './dialect.ts';
@@ -93,7 +93,7 @@ export function* credited(nodeId: string): Work<Credited> {
 
 /** By as many look-ups as there are keys: entries are kept by key, and nobody else asks for one without knowing its key. */
 export function* findCharge({ chargeById }: Dialect, requestId: string): Work<FoundCharge | null> {
-  const row = yield* queryOne(`SELECT e.key_id, e.amount, e.at_ms FROM ${chargeById} LIMIT 1`, requestId);
+  const row = yield* queryOne(`SELECT e.key_id, e.amount, e.at_ms, e.flag FROM ${chargeById} LIMIT 1`, requestId);
   if (row === undefined) return null;
   const keyId = text(row, 'key_id');
   return {
@@ -102,5 +102,6 @@ export function* findCharge({ chargeById }: Dialect, requestId: string): Work<Fo
     charged: amount(row, 'amount'),
     refunded: yield* refundedOf(keyId, requestId),
     atMs: integer(row, 'at_ms'),
+    recovered: textOrNull(row, 'flag')?.startsWith('recovered') === true,
   };
 }

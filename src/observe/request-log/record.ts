@@ -122,11 +122,12 @@ export const RECORD = layoutOf<RequestRecord>()((field) => ({
   settled_ms: field(MOMENT, ({ settledAt }) => settledAt),
   bytes_in: field(COUNT, ({ bytesIn }) => bytesIn),
   bytes_out: field(COUNT, ({ bytesOut }) => bytesOut),
-  chunks: field(COUNT, ({ chunks }) => chunks),
+  chunks: field(COUNT, ({ chunks }) => chunks, 'The pieces of a stream before the one that ends it.'),
   prices: field(
     { ...optional(PRICES), write: writePrices },
     ({ pricing, usage }) => pricesOf(pricing, usage),
     'What a token of each class was charged by: nanos of a credit = rate ÷ per.',
   ),
   account_id: field(TEXT, ({ accountId }) => accountId, 'The account of the key when the request came.'),
+  background: field(FLAG, ({ background }) => background, 'Its answer is a response that is made in the background.'),
 }));

@@ -21,7 +21,7 @@ export function chargeFacts(from: string, where = 'true'): string {
   return `
     SELECT e.at_ms / ${HOUR_MS} * ${HOUR_MS} AS start_ms, e.key_id, a.label, coalesce(e.model, u.model, '') AS model,
       coalesce(e.provider, u.provider, '') AS provider, coalesce(e.format, u.format, '') AS format, 1 AS charges,
-      (u.hold_id IS NOT NULL)::integer AS requests, (u.outcome IS NOT DISTINCT FROM 'broken')::integer AS broken,
+      (coalesce(u.outcome, 'cancelled') <> 'cancelled')::integer AS requests, (u.outcome IS NOT DISTINCT FROM 'broken')::integer AS broken,
       CASE a.mode WHEN 'credit' THEN e.amount ELSE 0 END AS charged_nanos,
       CASE a.mode WHEN 'credit' THEN 0 ELSE e.amount END AS charged_tokens,
       coalesce(e.cost_nanos, CASE a.mode WHEN 'credit' THEN e.amount ELSE u.cost_nanos END, 0) AS cost_nanos,
@@ -42,7 +42,7 @@ export function batchFacts(from: string, where = 'true'): string {
   return `
     SELECT b.at_ms / ${HOUR_MS} * ${HOUR_MS} AS start_ms, b.key_id, a.label, coalesce(b.model, '') AS model,
       coalesce(b.provider, '') AS provider, coalesce(b.format, '') AS format, 1 AS charges,
-      (c.outcome IS NOT NULL)::integer AS requests, (c.outcome IS NOT DISTINCT FROM 'broken')::integer AS broken,
+      (coalesce(c.outcome, 'cancelled') <> 'cancelled')::integer AS requests, (c.outcome IS NOT DISTINCT FROM 'broken')::integer AS broken,
       CASE a.mode WHEN 'credit' THEN c.amount ELSE 0 END AS charged_nanos,
       CASE a.mode WHEN 'credit' THEN 0 ELSE c.amount END AS charged_tokens,
       CASE a.mode WHEN 'credit' THEN c.amount ELSE coalesce(c.cost_nanos, c.amount) END AS cost_nanos,

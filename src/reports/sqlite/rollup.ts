@@ -290,7 +290,7 @@ function factOf(row: ChargeRow): ChargeFact {
     place: { startMs: hourOf(Number(atMs)), keyId, label, accountId, model, provider, format },
     sums: {
       charges: 1n,
-      requests: outcome === null ? 0n : 1n,
+      requests: outcome === null || outcome === 'cancelled' ? 0n : 1n,
       broken: outcome === 'broken' ? 1n : 0n,
       charged_nanos: isCredit ? charged : 0n,
       charged_tokens: isCredit ? 0n : charged,

@@ -2,11 +2,12 @@
  * The events of a run, a response that is made in the background, as they are stored and as every reader gets them: whole
  * frames, each with a number that is greater than the last, and with responses under the id of the run.
  */
-import { isObject, type Json, type JsonObject, stringAt } from '../../lib/json.ts';
+import { isObject, type JsonObject, numberAt, stringAt } from '../../lib/json.ts';
 import { type Layout, layoutAt } from '../json/scan.ts';
 import { FrameSplitter, parsedData } from '../sse.ts';
 import { eventFrame } from '../translate/answer-writing.ts';
 import { ended } from './failure.ts';
+import type { ResponseSnapshot } from './snapshot.ts';
 
 /** What every response in the events of a run says of itself, whatever its provider calls it. */
 export interface RunIdentity {
@@ -136,11 +137,16 @@ export function lastResponse(frames: Buffer): JsonObject | null {
   return found;
 }
 
-/** The items that these frames have completed, by their places in the output. */
-export function addDoneItems(items: Map<number, Json>, frames: Buffer): void {
-  for (const event of eventsIn(frames)) {
-    if (event.type !== 'response.output_item.done' || event.item === undefined) continue;
-    items.set(Number(event.output_index), event.item);
+/** What these frames show of the output, also of items that they do not complete. */
+export function addToSnapshot(snapshot: ResponseSnapshot, frames: Buffer): void {
+  for (const { type, item, delta, ...event } of eventsIn(frames)) {
+    const index = numberAt(event, 'output_index') ?? snapshot.lastIndex;
+    if (type === 'response.output_item.added' && isObject(item)) snapshot.added(index, item);
+    else if (type === 'response.output_item.done' && isObject(item)) snapshot.done(index, item);
+    else if (typeof type === 'string' && typeof delta === 'string') {
+      const part = numberAt(event, 'content_index') ?? numberAt(event, 'summary_index') ?? 0;
+      snapshot.delta(index, type, part, Buffer.from(JSON.stringify(delta).slice(1, -1)).toString('latin1'));
+    }
   }
 }
 

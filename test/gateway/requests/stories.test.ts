@@ -195,6 +195,34 @@ describe('gateway requests show tells of', () => {
     assertGolden('operator-early', await story(scripted.gateway.dataDir, id));
   });
 
+  test('a background response that was cancelled, one that its provider refused, and one that broke', async () => {
+    const { opening, text, overloaded, request } = SPEECH.responses;
+    const begin = (answer: Answer): ClientStream => {
+      scripted.first.answer = answer;
+      return new ClientStream(key, 'responses', request({ stream: true, background: true })).read();
+    };
+    const toldOf = async (name: string, client: ClientStream): Promise<void> => {
+      const { headers } = await client.begun;
+      await client.ended;
+      assertGolden(name, await story(scripted.gateway.dataDir, headers['x-request-id']?.toString()));
+    };
+    const producing: Answer = (call) => {
+      call.streamHead();
+      for (const frame of [...opening, text('Hi')]) call.chunk(frame);
+    };
+    const cancelled = begin(producing);
+    await cancelled.until(/Hi/);
+    const id = String((await cancelled.begun).headers['x-request-id']).replace('req_', 'resp_');
+    await call(`${key.origin}/v1/responses/${id}/cancel`, { method: 'POST', key: key.key });
+    await toldOf('run-cancelled', cancelled);
+    await toldOf('run-refused', begin(reply(500, { error: { message: 'boom' } })));
+    const broken = begin((call) => {
+      producing(call);
+      call.chunk(overloaded);
+    });
+    await toldOf('run-broken', broken);
+  });
+
   test('a client that had gone before it could be answered, or told of a failure', () => {
     const gone = (change: Partial<RequestRecord>): string => {
       const record = Object.assign(requestRecord(), { status: null, clientClosed: true, ...change });

@@ -212,8 +212,8 @@ describe('many and large', () => {
     const results = await Promise.allSettled(Array.from({ length: 40 }, () => sdk(key).responses.create(ASKED)));
     const begun = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.id] : []));
     assert.equal(begun.length, 1);
-    assert.equal(scene.upstream.calls, 1);
     (await scene.upstream.next()).stream([...opening, text('Hi'), ...closing]);
+    assert.equal(scene.upstream.calls, 1);
     assert.equal((await ended(sdk(key), begun[0] ?? '')).status, 'completed');
     const { credits } = await usage(key);
     assert.deepEqual([credits.used, credits.reserved], [COST, 0]);

@@ -153,9 +153,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { used, reserved, requests } = await charged(key);
       assert.ok(used > 0 && used < COST * 10, String(used));
       assert.deepEqual([reserved, requests], [0, 1]);
+      const { total } = await scene.gateway.admin.usage({ key: key.id });
+      assert.deepEqual([total.requests, total.cancelled, total.broken, total.error_rate], [0, 1, 0, 0]);
+      assert.ok(total.output_tokens > 0);
       assert.deepEqual(await client.responses.cancel(id), cancelled, 'twice is no mistake');
       assert.deepEqual(bare(await client.responses.retrieve(id)), cancelled && bare(cancelled));
       assert.equal((await charged(key)).used, used);
+      const next = { ...ASKED, previous_response_id: id };
+      await assert.rejects(client.responses.create(next), /was cancelled and cannot be continued/);
     });
 
     test('[R79] its input items are listed at every stage, with those of what it continues, and only for its key', async () => {
@@ -188,6 +193,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const client = sdk(key);
       const { id } = await client.responses.create(ASKED);
       const provider = await scene.upstream.next();
+      const next = { ...ASKED, previous_response_id: id };
+      await assert.rejects(client.responses.create(next), /is still in progress/);
       await client.responses.delete(id);
       await provider.closed;
       await assert.rejects(client.responses.retrieve(id), OpenAI.NotFoundError);

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import {
   ADVICE,
+  BACKGROUND_ADVICE,
   IN_BAND_ADVICE,
   KNOWN_KEY_ADVICE,
   STOPPED_ADVICE,
@@ -32,6 +33,8 @@ test('docs/connect/errors.md and the advice of the gateway are one text', () => 
   });
   const inBand = page.split('## Failures inside a stream\n')[1]?.split('\n## ')[0] ?? '';
   assert.ok(plain(inBand).includes(IN_BAND_ADVICE));
+  const background = page.split('## Failures of background responses\n')[1]?.split('\n## ')[0] ?? '';
+  assert.ok(plain(background).includes(BACKGROUND_ADVICE));
   const stopped = page.split('## Requests that are stopped\n')[1]?.split('\n## ')[0] ?? '';
   const reasons = stopped.split(/^- /m).slice(1).map(plain);
   assert.deepEqual(

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import OpenAI from 'openai';
 import type { Response as Answer } from 'openai/resources/responses/responses';
+import { command } from '../../support/admin-fixture.ts';
 import { type GatewayProcess, gatewayProcess } from '../../support/gateway-process.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { usage } from '../../support/requests.ts';
@@ -77,6 +78,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const first = await eventsOf(living.origin, key.key, id);
       assert.match(first, /event: response\.failed\ndata: [^\n]*"server_error"[^\n]*\n\n$/);
       assert.equal(await eventsOf(living.origin, key.key, id), first);
+      const said = [...first.matchAll(/"type":"response\.output_text\.delta".*?"delta":("[^"]*")/g)];
+      assert.equal(response.output_text, said.map(([, delta = '']) => JSON.parse(delta)).join(''));
+      assert.ok(said.length >= 250, 'it holds what had been produced');
+      assert.equal((response.error as { request_id?: string }).request_id, id.replace('resp_', 'req_'));
       const numbers = [...first.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
       assert.deepEqual(
         numbers,
@@ -90,6 +95,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       // 4 credits for a million tokens.
       assert.ok(spent <= (6_000 * 4) / 1e6, String(spent));
       assert.equal(credits.reserved, 0);
+      const lost = id.replace('resp_', 'req_');
+      const charge = new RegExp(
+        `no request ${lost} .*the ledger has its charge: 0\\.\\d+ credits of key ${key.id}, .*its gateway died`,
+      );
+      await assert.rejects(living.admin.call('showRequest', { id: lost }), charge);
+      if (engine === 'sqlite') assert.match((await command(ownDir, 'requests', 'show', lost)).stderr, charge);
     }
     // A run that had ended before is there as it was, and is resumed anywhere.
     assert.equal(await eventsOf(living.origin, keys[0]?.key ?? '', finished.id), before);

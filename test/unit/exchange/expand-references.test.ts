@@ -4,7 +4,7 @@ import { GatewayError } from '../../../src/core/conditions.ts';
 import { ENDPOINTS } from '../../../src/core/endpoints.ts';
 import { failureOf } from '../../../src/core/failure.ts';
 import { expandReferences } from '../../../src/exchange/expand-references.ts';
-import type { ChainOutcome, StoredLink, StoredResponses } from '../../../src/ledger/port.ts';
+import type { ChainOutcome, RunState, Runs, StoredLink, StoredResponses } from '../../../src/ledger/port.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { parseBody } from '../../../src/wire/json/parse-request.ts';
 import { writeOutput } from '../../../src/wire/responses/stored-items.ts';
@@ -27,7 +27,8 @@ function link(
   };
 }
 
-class FakeStore implements StoredResponses {
+class FakeStore implements StoredResponses, Pick<Runs, 'findRun'> {
+  run: RunState | null = null;
   chain: ChainOutcome = { kind: 'unknown', id: 'resp_1' };
   outputs: readonly (readonly object[])[] = [];
   readonly asked: string[] = [];
@@ -45,6 +46,10 @@ class FakeStore implements StoredResponses {
     return { kind: 'items', outputs } as const;
   }
 
+  async findRun() {
+    return this.run;
+  }
+
   async getResponse() {
     return null;
   }
@@ -59,11 +64,11 @@ const POLICY = {
   responses: { store: true, keepMs: 1_000, recordBytes: 1_000, keyBytes: 10_000 },
 } as Parameters<typeof expandReferences>[2];
 
-function expand(store: StoredResponses, body: object, policy = POLICY) {
+function expand(store: FakeStore, body: object, policy = POLICY) {
   return expandReferences(store, 'key', policy, parseBody(Buffer.from(JSON.stringify({ model: 'm', ...body }))));
 }
 
-async function refusalOf(store: StoredResponses, body: object, policy = POLICY): Promise<GatewayError> {
+async function refusalOf(store: FakeStore, body: object, policy = POLICY): Promise<GatewayError> {
   const error = await expand(store, body, policy).then(
     () => assert.fail('it was expanded'),
     (reason: unknown) => reason,
@@ -130,6 +135,22 @@ describe('[R64] previous_response_id', () => {
     }
     store.chain = { kind: 'too_large' };
     assert.match((await refusalOf(store, { previous_response_id: 'resp_1', input: 'x' })).message, /larger than 4096/);
+  });
+
+  test('of a background response that is there but cannot be continued is refused with the reason', async () => {
+    const store = new FakeStore();
+    for (const [status, said] of [
+      ['in_progress', /"resp_1" is still in progress/],
+      ['cancelled', /"resp_1" was cancelled and cannot be continued/],
+      ['failed', /"resp_1" has failed and cannot be continued/],
+      ['lost', /"resp_1" has failed and cannot be continued/],
+      ['completed', /no response "resp_1" is stored\..*too large to be kept/],
+    ] as const) {
+      store.run = { id: 'resp_1', status, cancelled: false, lastEvent: 0, response: '{}' };
+      const error = await refusalOf(store, { previous_response_id: 'resp_1', input: 'x' });
+      assert.deepEqual([error.condition, error.param], ['previous_response_not_found', 'previous_response_id']);
+      assert.match(error.message, said);
+    }
   });
 
   test('of a shape that no id has is refused without a look into the store', async () => {

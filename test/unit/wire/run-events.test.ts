@@ -1,7 +1,14 @@
 /** The events of a background response as they are stored: numbered, whole, and under the id of the run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { framesAfter, lastResponse, type NumberedFrames, RunFrames } from '../../../src/wire/responses/run-events.ts';
+import {
+  addToSnapshot,
+  framesAfter,
+  lastResponse,
+  type NumberedFrames,
+  RunFrames,
+} from '../../../src/wire/responses/run-events.ts';
+import { ResponseSnapshot } from '../../../src/wire/responses/snapshot.ts';
 
 const IDENTITY = { id: 'resp_run', created_at: 7, background: true } as const;
 
@@ -83,4 +90,28 @@ test('[R77] the rest of some frames begins with the first event that is later', 
       a: 2,
     },
   );
+});
+
+test('[R77] items are what events say of them, with the texts of those that were never finished, wherever they are cut', () => {
+  const snapshot = new ResponseSnapshot();
+  snapshot.created({ id: 'resp_1' });
+  const event = (type: string, fields: object): Buffer =>
+    Buffer.from(`data: ${JSON.stringify({ type, ...fields })}\n\n`);
+  const done = { id: 'rs_1', type: 'reasoning', summary: [] };
+  for (const frames of [
+    event('response.output_item.added', { output_index: 0, item: { ...done, status: 'in_progress' } }),
+    event('response.output_item.done', { output_index: 0, item: done }),
+    event('response.output_item.added', { output_index: 2, item: { type: 'function_call', name: 'f', arguments: '' } }),
+    event('response.output_item.added', { output_index: 1, item: { type: 'message', content: [] } }),
+    event('response.output_text.delta', { output_index: 1, content_index: 0, delta: 'a "wörd"\n' }),
+    event('response.function_call_arguments.delta', { output_index: 2, delta: '{"x":' }),
+    event('response.output_text.delta', { output_index: 1, content_index: 0, delta: '☃' }),
+  ]) {
+    addToSnapshot(snapshot, frames);
+  }
+  assert.deepEqual(snapshot.response()?.output, [
+    done,
+    { type: 'message', content: [{ type: 'output_text', text: 'a "wörd"\n☃', annotations: [], logprobs: [] }] },
+    { type: 'function_call', name: 'f', arguments: '{"x":' },
+  ]);
 });

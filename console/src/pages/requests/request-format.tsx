@@ -4,15 +4,20 @@ import { count, exactCredits, plural } from '../../ui/format.ts';
 import { Dot, type Tone } from '../../ui/values.tsx';
 
 export function toneOf({ status, condition, stopped }: LoggedRequest): Tone {
-  if (stopped === 'client_gone') return 'neutral';
+  if (isCancelled(stopped, condition)) return 'neutral';
   if (condition === null) return 'ok';
   return status !== null && status >= 400 && status < 500 ? 'warn' : 'bad';
 }
 
 export function outcomeText({ status, condition, stopped }: LoggedRequest): string {
-  if (stopped === 'client_gone') return 'cancelled';
+  if (isCancelled(stopped, condition)) return 'cancelled';
   if (condition === null) return String(status ?? 'no status');
   return `${status === 200 ? '200, then' : (status ?? '')} ${words(condition)}`.trim();
+}
+
+/** By a client that left, or that cancelled its background response. */
+function isCancelled(stopped: string | null, condition: string | null): boolean {
+  return stopped === 'client_gone' || (stopped === 'cancelled' && condition === null);
 }
 
 export function Outcome({ of }: { of: LoggedRequest }) {
@@ -48,6 +53,7 @@ function whatHappened(request: LoggedRequest): string {
   const failed = attempts.filter(({ outcome }) => outcome === 'failed');
   const before = failed.length === 0 ? '' : ` after ${failed.map(attemptFailure).join(', then ')}`;
   if (stopped === 'client_gone') return 'Cancelled by the client before the answer was complete';
+  if (isCancelled(stopped, condition)) return 'The background response was cancelled before it was complete';
   if (idempotency === 'replay' && condition === null) return 'Answered with the stored answer of an earlier request';
   if (condition === null) {
     const last = attempts.at(-1);
