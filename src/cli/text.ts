@@ -56,9 +56,14 @@ export function keysTable(keys: readonly KeyView[]): readonly string[] {
   ]);
 }
 
-export function auditText(report: AuditView): readonly string[] {
+export function auditText(report: Omit<AuditView, 'flagged_charges'> & Partial<AuditView>): readonly string[] {
   const scope = `${report.keys} keys, ${report.entries} entries, ${report.live_holds} live holds`;
-  const flagged = report.flagged === 0 ? [] : [`${report.flagged} charges are flagged for review.`];
+  const { flagged_charges: newest = [] } = report;
+  const shown = newest.length === 0 ? '.' : report.flagged > newest.length ? `, the newest ${newest.length}:` : ':';
+  const flagged =
+    report.flagged === 0
+      ? []
+      : [`${report.flagged} charges are flagged for review${shown}`, ...newest.map((line) => `  ${line}`)];
   if (report.ok) return [`OK: every balance equals its entries (${scope}).`, ...flagged];
   return [`NOT OK (${scope}):`, ...report.findings.map((finding) => `  ${finding}`), ...flagged];
 }

@@ -3,7 +3,7 @@ import type { Log } from '../core/log.ts';
 import type { AuditReport, LedgerAdmin } from './port.ts';
 
 /** What came of an audit, for those who were not there. */
-export interface LastAudit extends Omit<AuditReport, 'findings'> {
+export interface LastAudit extends Omit<AuditReport, 'findings' | 'flaggedCharges'> {
   /** When it ended. */
   readonly atMs: number;
   /** The first ones. */
@@ -108,7 +108,7 @@ export class Audits {
   async run(startedAtMs = this.#options.nowMs()): Promise<AuditReport> {
     const { ledger, alerts, log, nowMs } = this.#options;
     const report = await ledger.audit();
-    const { findings, ...figures } = report;
+    const { findings, flaggedCharges: _, ...figures } = report;
     const last = {
       ...figures,
       findings: findings.slice(0, FINDINGS_KEPT),

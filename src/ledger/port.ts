@@ -306,4 +306,6 @@ export interface AuditReport {
   readonly findings: readonly string[];
   /** Charges that the operator should look at (clamped usage, recovered holds). Not a fault of the books. */
   readonly flagged: number;
+  /** One line each, with the reason; the newest of them. */
+  readonly flaggedCharges: readonly string[];
 }

@@ -47,7 +47,10 @@ export function recoveryContract(open: OpenBooks): void {
     const summary = await bench.summary(keyId);
     assert.deepEqual([summary.used, summary.reserved, summary.lastCost], [3n, 0n, 3n]);
     assert.deepEqual([summary.inputTokens, summary.outputTokens, summary.requests], [4n, 2n, 1]);
-    assert.equal((await bench.ledger.audit()).flagged, 1);
+    const { flagged, flaggedCharges } = await bench.ledger.audit();
+    assert.equal(flagged, 1);
+    const at = new Date(bench.clock.nowMs()).toISOString();
+    assert.deepEqual(flaggedCharges, [`${at} ${holdId} of ${keyId}: recovered`]);
     assert.deepEqual((await bench.admit(keyId, 1n, CLAIM))[1], {
       kind: 'conflict',
       rate: null,

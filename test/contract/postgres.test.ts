@@ -134,7 +134,15 @@ describe('one bad operation', () => {
       ],
     );
     const [report] = await store.apply([{ op: 'audit' }]);
-    assert.deepEqual(report, { ok: true, keys: 1, entries: 2, liveHolds: 1, findings: [], flagged: 0 });
+    assert.deepEqual(report, {
+      ok: true,
+      keys: 1,
+      entries: 2,
+      liveHolds: 1,
+      findings: [],
+      flagged: 0,
+      flaggedCharges: [],
+    });
     await store.close();
   });
 

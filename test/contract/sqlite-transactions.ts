@@ -61,7 +61,15 @@ export function sqliteTransactions(newFile: () => string): void {
         'admitted',
       ]);
       const [report] = engine.apply([{ op: 'audit' }]);
-      assert.deepEqual(report, { ok: true, keys: 1, entries: 2, liveHolds: 1, findings: [], flagged: 0 });
+      assert.deepEqual(report, {
+        ok: true,
+        keys: 1,
+        entries: 2,
+        liveHolds: 1,
+        findings: [],
+        flagged: 0,
+        flaggedCharges: [],
+      });
       engine.close();
     });
 

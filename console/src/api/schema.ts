@@ -2537,6 +2537,8 @@ export interface components {
       findings: string[];
       /** @description Charges that an operator should look at. */
       flagged: number;
+      /** @description The newest of them, at most 100: when, which request of which key, and why. */
+      flagged_charges: string[];
       keys: number;
       live_holds: number;
       /** @description Whether every balance equals the sum of its entries. */

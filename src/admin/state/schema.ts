@@ -227,7 +227,15 @@ const FIGURES = {
   findings: Type.Array(Type.String()),
 };
 
-export const Audit = Type.Object(FIGURES, { title: 'Audit' });
+export const Audit = Type.Object(
+  {
+    ...FIGURES,
+    flagged_charges: Type.Array(Type.String(), {
+      description: 'The newest of them, at most 100: when, which request of which key, and why.',
+    }),
+  },
+  { title: 'Audit' },
+);
 
 export const LastAudit = Type.Object(
   {

@@ -102,7 +102,7 @@ export class StateService {
     const everyMs = audits?.everyMs ?? null;
     return {
       every_hours: everyMs === null ? null : everyMs / HOUR_MS,
-      last: last && { at: new Date(last.atMs).toISOString(), ...auditView(last), finding_count: last.findingCount },
+      last: last && { at: new Date(last.atMs).toISOString(), ...figuresOf(last), finding_count: last.findingCount },
     };
   }
 }
@@ -112,6 +112,10 @@ function running<Part>(part: Part | undefined): Part {
   return part;
 }
 
-export function auditView({ ok, keys, entries, liveHolds, flagged, findings }: AuditReport): AuditView {
+export function auditView(report: AuditReport): AuditView {
+  return { ...figuresOf(report), flagged_charges: [...report.flaggedCharges] };
+}
+
+function figuresOf({ ok, keys, entries, liveHolds, flagged, findings }: Omit<AuditReport, 'flaggedCharges'>) {
   return { ok, keys, entries, live_holds: liveHolds, flagged, findings };
 }

@@ -8,6 +8,9 @@ import type { Dialect, Reading } from './dialect.ts';
 import { MONEY_FAULTS } from './money-faults.ts';
 import { query, queryOne, type Value, type Work } from './work.ts';
 
+/** More of them than an operator looks at in one go. */
+const FLAGGED_MAX = 100;
+
 /** What a key or account was given in all, by the entries that are not charges. */
 function bookedSum({ signedSum }: Dialect, node: string): string {
   return `coalesce((SELECT ${signedSum(SIGNED_AMOUNT)} FROM @account_entries b WHERE b.node_id = ${node}), 0)`;
@@ -151,7 +154,17 @@ export function* audit({ dialect, nowMs }: Reading): Work<AuditReport> {
     liveHolds: yield* count('@holds'),
     findings,
     flagged: yield* count('@entries WHERE flag IS NOT NULL'),
+    flaggedCharges: yield* newestFlagged(),
   };
+}
+
+function* newestFlagged(): Work<readonly string[]> {
+  const rows = yield* query(`SELECT key_id, id, flag, at_ms FROM @entries WHERE flag IS NOT NULL
+    ORDER BY at_ms DESC, key_id, id LIMIT ${FLAGGED_MAX}`);
+  return rows.map((row) => {
+    const at = new Date(integer(row, 'at_ms')).toISOString();
+    return `${at} ${text(row, 'id')} of ${text(row, 'key_id')}: ${text(row, 'flag')}`;
+  });
 }
 
 function* faults(what: string, sql: string, ...values: readonly Value[]): Work<readonly string[]> {

@@ -169,7 +169,15 @@ describe('a webhook', () => {
     const webhooks = [{ name: 'ops', url: receiver.url, secret: SECRET, types: null }];
     const { another } = world(t, () => policyOf({ webhooks, ca: receiver.ca }));
     const gateways = [another(), another(), another()];
-    const failed = { ok: false, keys: 1, entries: 1, liveHolds: 0, findings: ['key k: 1 is missing'], flagged: 0 };
+    const failed = {
+      ok: false,
+      keys: 1,
+      entries: 1,
+      liveHolds: 0,
+      findings: ['key k: 1 is missing'],
+      flagged: 0,
+      flaggedCharges: [],
+    };
     await Promise.all(gateways.map((gateway) => gateway.auditFailed(failed)));
     await Promise.all(gateways.map((gateway) => gateway.deliver()));
     assert.deepEqual(
@@ -362,7 +370,15 @@ describe('the command', () => {
 describe('without a section alerts', () => {
   test('nothing is stored, watched or delivered', async (t) => {
     const { alerts, store } = world(t, () => null);
-    await alerts.auditFailed({ ok: false, keys: 0, entries: 0, liveHolds: 0, findings: ['x'], flagged: 0 });
+    await alerts.auditFailed({
+      ok: false,
+      keys: 0,
+      entries: 0,
+      liveHolds: 0,
+      findings: ['x'],
+      flagged: 0,
+      flaggedCharges: [],
+    });
     await alerts.deliver();
     assert.equal(alerts.enabled, false);
     assert.deepEqual(await store.alerts({ limit: 5, before: null, type: null }), []);

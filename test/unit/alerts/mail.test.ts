@@ -216,7 +216,15 @@ describe('an e-mail', () => {
     const policy = policyFor(server, { login: null }, { email });
     const { alerts } = world(t, () => policy);
     for (let round = 0; round < 3; round++) {
-      await alerts.auditFailed({ ok: false, keys: 0, entries: 0, liveHolds: 0, findings: [`x${round}`], flagged: 0 });
+      await alerts.auditFailed({
+        ok: false,
+        keys: 0,
+        entries: 0,
+        liveHolds: 0,
+        findings: [`x${round}`],
+        flagged: 0,
+        flaggedCharges: [],
+      });
     }
     await alerts.deliver();
     assert.equal(server.mails.length, 36);

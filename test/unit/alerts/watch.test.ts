@@ -379,7 +379,15 @@ describe('the watch', () => {
   test('tells an audit with findings that somebody asked for', async (t) => {
     const { ledger, service, look } = world(t);
     t.mock.method(ledger, 'audit', async () => ({
-      ...{ ok: false, keys: 1, entries: 1, liveHolds: 0, findings: ['a balance differs'], flagged: 0 },
+      ...{
+        ok: false,
+        keys: 1,
+        entries: 1,
+        liveHolds: 0,
+        findings: ['a balance differs'],
+        flagged: 0,
+        flaggedCharges: [],
+      },
     }));
     assert.equal((await service.audit()).ok, false);
     assert.deepEqual(
@@ -472,7 +480,15 @@ describe('the watch', () => {
 
     failing.add('audit.failed');
     await assert.rejects(
-      alerts.auditFailed({ ok: false, keys: 1, entries: 1, liveHolds: 0, findings: ['x'], flagged: 0 }),
+      alerts.auditFailed({
+        ok: false,
+        keys: 1,
+        entries: 1,
+        liveHolds: 0,
+        findings: ['x'],
+        flagged: 0,
+        flaggedCharges: [],
+      }),
       /disk is full/,
     );
     failing.clear();
