@@ -3,6 +3,7 @@
  * for a while, and keeps the process alive only while it has something to do. Null asks it to end.
  */
 import { Worker } from 'node:worker_threads';
+import { isObject } from './json.ts';
 import { workerFile } from './worker-file.ts';
 
 /** What is used of a thread. */
@@ -111,10 +112,17 @@ export class TaskThread<Task, Answer> {
  */
 const YOUNG_MB = 4;
 
+/** Under `node --watch` a thread also posts the modules that it loads, which would be taken for answers. */
+class AnsweringWorker extends Worker {
+  override emit(event: string | symbol, ...values: unknown[]): boolean {
+    const [message] = values;
+    if (event === 'message' && isObject(message) && 'watch:import' in message) return false;
+    return super.emit(event, ...values);
+  }
+}
+
 /** The thread whose entry point has that name beside the module that starts it. */
 export function startThread(name: string, moduleUrl: string, workerData: unknown = null, oldMb?: number): Worker {
   const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_MB, ...(oldMb && { maxOldGenerationSizeMb: oldMb }) };
-  // Under `node --watch` a thread posts the modules that it loads, which would be taken for answers.
-  const { WATCH_REPORT_DEPENDENCIES: _, ...env } = process.env;
-  return new Worker(workerFile(name, moduleUrl), { workerData, resourceLimits, env });
+  return new AnsweringWorker(workerFile(name, moduleUrl), { workerData, resourceLimits });
 }
