@@ -115,8 +115,7 @@ export function compactingLane(lane: Lane, { kept, answer: form, asked, seal }: 
       if (form !== 'compaction') {
         const { instructions = null, previous_response_id = null } = asked;
         const whole = { ...response, instructions, previous_response_id, output: [item] };
-        const body = form === 'stream' ? framesOf(whole, item) : JSON.stringify(whole);
-        return { ...made, body: Buffer.from(body) };
+        return { ...made, body: Buffer.from(JSON.stringify(whole)) };
       }
       const body = {
         id: response.id ?? newId('resp'),
@@ -130,8 +129,10 @@ export function compactingLane(lane: Lane, { kept, answer: form, asked, seal }: 
   };
 }
 
-/** A stream that was not one until its end. */
-function framesOf(response: JsonObject, item: JsonObject): string {
+/** A response whose output is one compaction as a stream, which it was not until its end. */
+export function streamOf(body: Buffer): Buffer {
+  const response = parseJson(body.toString()) as JsonObject;
+  const [item] = objectsAt(response, 'output');
   const begun = { ...response, status: 'in_progress', completed_at: null, output: [], usage: null };
   const events: readonly (readonly [string, object])[] = [
     ['response.created', { response: begun }],
@@ -140,7 +141,8 @@ function framesOf(response: JsonObject, item: JsonObject): string {
     ['response.output_item.done', { output_index: 0, item }],
     ['response.completed', { response: { ...response, status: 'completed' } }],
   ];
-  return events.map(([type, event], at) => eventFrame(type, { type, sequence_number: at, ...event })).join('');
+  const frames = events.map(([type, event], at) => eventFrame(type, { type, sequence_number: at, ...event }));
+  return Buffer.from(frames.join(''));
 }
 
 function summaryIn(response: JsonObject): string {
