@@ -23,32 +23,23 @@ const TEXTS: ReadonlySet<unknown> = new Set([
   ...['search_result', 'tool_reference', 'tool_addition', 'tool_removal', 'mcp_tool_listing', 'fallback', 'compaction'],
 ]);
 const TOOL_PART = /(?:tool_use|tool_result|_call|_output)$/;
-/** Their references and encoded members are what the provider has written itself. */
-const PROVIDERS_OWN: ReadonlySet<unknown> = new Set([
-  'redacted_thinking',
-  'encrypted_content',
-  'web_search_result',
-  'web_fetch_result',
-  'code_execution_output',
-  'bash_code_execution_output',
-]);
+/** What the provider has written itself, with the members in which it refers to something or has encoded it. */
+const PROVIDERS_OWN: ReadonlyMap<unknown, ReadonlySet<string>> = holders({
+  redacted_thinking: ['data'],
+  encrypted_content: [],
+  web_search_result: ['url'],
+  web_fetch_result: ['url'],
+  code_execution_output: ['file_id'],
+  bash_code_execution_output: ['file_id'],
+});
 
 /** A part of an unknown type that has nothing else is text: all of it is in the body. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set([
   ...['type', 'text', 'content', 'thinking', 'reasoning', 'summary', 'refusal', 'input', 'arguments', 'output'],
   ...['id', 'name', 'title', 'role', 'status', 'index', 'tool_use_id', 'tool_call_id', 'call_id', 'tool_name'],
   ...['cache_control', 'prompt_cache_breakpoint', 'citations', 'annotations', 'logprobs', 'signature'],
-  ...[
-    'encrypted_content',
-    'is_error',
-    'stdout',
-    'stderr',
-    'outcome',
-    'exit_code',
-    'created_by',
-    'tool',
-    'tool_changes',
-  ],
+  ...['encrypted_content', 'tool', 'tool_changes'],
+  ...['is_error', 'stdout', 'stderr', 'outcome', 'exit_code', 'created_by'],
 ]);
 /** Members that hold or point at something that is not text, whatever the type of the part. */
 const MEDIA_MEMBERS: ReadonlySet<string> = new Set([
@@ -67,8 +58,7 @@ export const NOTHING: Brought = { images: 0, files: 0 };
 
 export function broughtBy(part: JsonObject): Brought {
   const { type } = part;
-  if (PROVIDERS_OWN.has(type)) return NOTHING;
-  const own = IMAGES.get(type) ?? FILES.get(type);
+  const own = IMAGES.get(type) ?? FILES.get(type) ?? PROVIDERS_OWN.get(type);
   const known = own !== undefined || isText(type);
   let images = IMAGES.has(type) ? 1 : 0;
   let others = 0;
@@ -85,7 +75,7 @@ export function broughtBy(part: JsonObject): Brought {
   return images + files === 0 ? NOTHING : { images, files };
 }
 
-/** Whether all that a part of this type brings is in members that are known. */
+/** Whether parts of this type hold a file, in members that are known. */
 export function isFileType(type: unknown): boolean {
   return FILES.has(type);
 }

@@ -34,6 +34,7 @@ const FILES: readonly object[] = [
   { type: 'new', new: 'something that nobody here knows' },
   { type: 'text', text: 'Look', video_url: { url: URL } },
   { type: 'tool_result', tool_use_id: 't', content: 'Look', source: { type: 'url', url: URL } },
+  { type: 'web_search_result', url: URL, video_url: URL },
   { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
   { type: 'document', source: { type: 'url', url: URL } },
 ];
