@@ -3,6 +3,7 @@
  * the body serves them all; images and files are set apart and never counted as text.
  */
 import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+import { broughtBy, isAddress, isFileType, NOTHING } from '../wire/attachments.ts';
 
 export interface Prompt {
   /** The model is sure to read it. */
@@ -40,8 +41,6 @@ const SETTINGS: ReadonlySet<string> = new Set([
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'text', 'output', 'arguments', 'input']);
 /** Earlier reasoning is dropped by most providers, and signed ones are not read as their text. */
 const REASONING: ReadonlySet<unknown> = new Set(['reasoning', 'thinking', 'redacted_thinking']);
-const IMAGES: ReadonlySet<unknown> = new Set(['image', 'image_url', 'input_image', 'computer_screenshot']);
-const FILES: ReadonlySet<unknown> = new Set(['document', 'file', 'input_file', 'input_audio']);
 
 export function readPrompt(body: JsonObject): Prompt {
   return new PromptCollector().read(body);
@@ -113,14 +112,30 @@ class PromptCollector {
   }
 
   #part(part: Json): void {
-    if (!isObject(part)) this.#item(part);
-    else if (IMAGES.has(part.type)) this.#images++;
-    else if (FILES.has(part.type)) this.#file(part);
-    else this.#item(part);
+    const { images, files } = isObject(part) ? broughtBy(part) : NOTHING;
+    if (!isObject(part) || images + files === 0) {
+      this.#item(part);
+      return;
+    }
+    this.#images += images;
+    this.#files += files;
+    const known = isFileType(part.type) ? 1 : 0;
+    if (known === 1) this.#file(part);
+    else this.#said(part);
+    if (files > known) this.#addFile(null);
+  }
+
+  /** What a part says beside what it brings. */
+  #said(part: JsonObject): void {
+    for (const name of TEXT_MEMBERS) {
+      const value = part[name];
+      if (value === undefined) continue;
+      if (name === 'content' && !isObject(value)) this.#content(value);
+      else this.#text(value, this.#certain);
+    }
   }
 
   #file(part: JsonObject): void {
-    this.#files++;
     const { title, context } = part;
     if (title !== undefined) this.#text(title, this.#others);
     if (context !== undefined) this.#text(context, this.#others);
@@ -150,7 +165,8 @@ class PromptCollector {
 /** Sound has fewer tokens than bytes at every rate in use: ten a second, and no codec for speech is under 1 KB a second. */
 function audioTokensMax(part: JsonObject): number | null {
   const holder = isObject(part.input_audio) ? part.input_audio : part;
-  return typeof holder.data === 'string' ? decodedBytes(holder.data) : null;
+  const { data, url } = holder;
+  return typeof data === 'string' && !isAddress(data) && url === undefined ? decodedBytes(data) : null;
 }
 
 /** A plain text has at most as many tokens as bytes; pages are also read as pictures, and packed text grows. */

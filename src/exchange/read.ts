@@ -45,7 +45,7 @@ export async function readRequest(
     const parsed = omitNulls(parseBody(received, jsonValues), format.optionalFields);
     if (onlyCounts(endpoint)) return await readCounted(parsed, format, context, expander);
     const answer = compactionAnswer(parsed, endpoint, compactsItself);
-    if (answer !== null) return await readCompaction(parsed, format, context, { expander, models, answer });
+    if (answer !== null) return await readCompaction(parsed, format, header, { expander, models, answer });
     const asked = models === null ? parsed : withDefaults(parsed, name, models);
     const run = name === 'responses' && expander !== undefined ? runRequest(asked.body, expander.stores) : null;
     const said = run === null ? asked : withoutBackground(asked);
@@ -123,12 +123,13 @@ interface CompactionContext {
 async function readCompaction(
   parsed: ParsedBody,
   format: WireFormat,
-  context: FormatContext,
+  betas: string | null,
   { expander, models, answer }: CompactionContext,
 ): Promise<ValidRequest> {
+  const context = { betas: betas !== null };
   const said = withInput(parsed);
   format.validateRequest(said.body, said.bytes, { ...context, references: true });
-  const costFields = readCostFields(said, null);
+  const costFields = readCostFields(said, betas);
   if (expander === undefined) throw new TypeError('a compaction needs the key that it is made for');
   const { request: whole } = await expander.expand(said);
   const made = parseBody(Buffer.from(JSON.stringify(summaryRequest(whole.body))));

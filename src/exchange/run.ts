@@ -13,6 +13,7 @@ import type { StopReason } from '../core/request-record.ts';
 import type { ExactCount } from '../counting/exact-count.ts';
 import { FORMATS } from '../wire/formats.ts';
 import type { StreamPosition } from '../wire/lane.ts';
+import { streamOf } from '../wire/responses/compaction.ts';
 import { admit } from './admit.ts';
 import type { AttemptEnd, AttemptFailure } from './attempt-end.ts';
 import { newAttempt, targetSequence } from './attempt-setup.ts';
@@ -52,8 +53,9 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
   const background = beginRun(gateway, request, admitted, response);
   const exchange = new Exchange(gateway, config, request, admitted, background?.run ?? response);
   const node = gateway.inFlight.add(exchange, exchange.leftMs());
+  let end: AttemptEnd | null = null;
   try {
-    const end = await runAttempts(gateway, exchange);
+    end = await runAttempts(gateway, exchange);
     if (end.kind === 'complete') await settleComplete(exchange, end);
     else await settleIncomplete(exchange, end);
   } finally {
@@ -63,8 +65,7 @@ export async function run(gateway: Gateway, request: GenerationRequest, response
       if (exchange.run) gateway.runs.end(exchange.run);
     });
     exchange.release();
-    // Only a fault of this program ends an exchange without an end of its hold; the customer does not pay for it.
-    if (!exchange.ended) await giveUp(exchange);
+    if (!exchange.ended) await giveUp(exchange, end);
     exchange.noteEnd();
     await background?.answered;
   }
@@ -90,11 +91,12 @@ async function runAttempts(gateway: Gateway, exchange: Exchange): Promise<Attemp
 async function settleComplete(exchange: Exchange, end: Complete): Promise<void> {
   const { response } = exchange;
   const counted = end.meter.reportedFinal ? null : await exchange.countUnreported(end.meter);
-  const { bytes: terminal, kept } = exchange.finish(end.terminal(counted), counted);
+  const isLate = exchange.plan.request.compaction?.answer === 'stream';
+  const { bytes, kept } = exchange.finish(end.terminal(counted), counted);
+  const terminal = isLate ? streamOf(bytes) : bytes;
   exchange.recorder?.add(terminal);
   // The end of a run is stored together with its charge.
   await exchange.run?.complete(terminal);
-  const isLate = exchange.plan.request.compaction?.answer === 'stream';
   const contentType = isLate ? 'text/event-stream' : end.contentType;
   try {
     exchange.checkCharged(await exchange.settle(end.meter, 'complete', contentType, kept));
@@ -140,9 +142,20 @@ function failedBy(exchange: Exchange, end: AttemptFailure): GatewayError {
   });
 }
 
-async function giveUp(exchange: Exchange): Promise<void> {
+/**
+ * Only a fault of this program ends an exchange without an end of its hold. What a provider has completed is charged all the
+ * same, or a request that meets the fault each time would have every answer made for nothing; the customer pays for nothing else.
+ */
+export async function giveUp(
+  exchange: Pick<Exchange, 'run' | 'settle' | 'void' | 'ended'>,
+  end: AttemptEnd | null,
+): Promise<void> {
   await exchange.run?.fail(new GatewayError('internal_error'), null);
-  await exchange.void();
+  try {
+    if (end?.kind === 'complete') await ignoreStoreFailure(exchange.settle(end.meter, 'broken', null));
+  } finally {
+    if (!exchange.ended) await exchange.void();
+  }
 }
 
 /** The commit is waited for, but the answer about a call that did not complete does not depend on it. */

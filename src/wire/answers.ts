@@ -107,5 +107,8 @@ function filtered(events: readonly TurnEvent[], filter: AnswerFilter, owed: Seen
 }
 
 function* textsOf(events: readonly TurnEvent[]): Generator<string> {
-  for (const event of events) if ('text' in event) yield event.text;
+  for (const event of events) {
+    if ('text' in event) yield event.text;
+    else if (event.type === 'tool-start') yield event.tool.name;
+  }
 }

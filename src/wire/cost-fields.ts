@@ -39,6 +39,10 @@ const REFUSED: Readonly<Record<string, (value: Json) => boolean>> = {
   prompt: (value) => !isObject(value),
   cached_content: () => false,
   extra_body: (value) => !isObject(value) || (objectAt(value, 'google')?.cached_content ?? null) === null,
+  // Azure reads what they name with the operator's identity, and adds to the input what it finds.
+  data_sources: isEmptyList,
+  dataSources: isEmptyList,
+  enhancements: isEmptyObject,
   search_parameters: (value) => isObject(value) && (isEmptyObject(value) || value.mode === 'off'),
 };
 /** Everything that is looked for. A request has few members, and each is looked up once. */

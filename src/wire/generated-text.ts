@@ -1,7 +1,7 @@
 /**
  * The text in a provider's JSON that a model has written, also where the format does not know the member: text that
- * nobody recognises would otherwise be free. Names, ids, references and what is encrypted or encoded are not text, and what
- * a hosted tool has returned is input.
+ * nobody recognises would otherwise be free. Names, ids, references and what is encrypted or encoded are not text, except for
+ * the name of a tool that the model calls, and what a hosted tool has returned is input.
  */
 import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 
@@ -32,6 +32,11 @@ const RETURNED_MEMBERS = new Set(['output', 'outputs', 'results', 'result', 'too
 /** Members that a model writes as JSON, names and all. */
 const WRITTEN_AS_JSON = new Set(['input', 'arguments']);
 
+/** Calls say which tool they are for, which the model has written. */
+const CALL = /(?:tool_use|_call)$/;
+/** Members of a chat call that hold what it calls. */
+const CALLED = new Set(['function', 'custom', 'function_call']);
+
 /** Whether a block or item of this type holds only what a tool has returned. */
 export function isReturned(type: string): boolean {
   return RETURNED.test(type);
@@ -54,16 +59,22 @@ function collectTexts(value: Json | undefined, texts: string[]): void {
   }
 }
 
-function collectFromObject(value: JsonObject, texts: string[]): void {
+function collectFromObject(value: JsonObject, texts: string[], called = false): void {
   const type = typeof value.type === 'string' ? value.type : '';
   if (isReturned(type)) return;
   const hosted = HOSTED.test(type);
   for (const name in value) {
+    if (name === 'name' && (called || CALL.test(type))) collectTexts(value.name, texts);
     if (isNotText(name) || (hosted && RETURNED_MEMBERS.has(name))) continue;
     const member = value[name];
     if (WRITTEN_AS_JSON.has(name) && isObject(member)) texts.push(JSON.stringify(member));
-    else collectTexts(member, texts);
+    else collectMember(name, member, texts);
   }
+}
+
+function collectMember(name: string, value: Json | undefined, texts: string[]): void {
+  if (CALLED.has(name) && isObject(value)) collectFromObject(value, texts, true);
+  else collectTexts(value, texts);
 }
 
 /** A string of up to so many bytes, where no format has text, is a label: a provider, a region, a tier. */
@@ -106,7 +117,7 @@ export function chatTexts(message: JsonObject): readonly string[] {
   for (const name in message) {
     if (isNotText(name)) continue;
     if (!isChatReasoning(name)) {
-      collectTexts(message[name], texts);
+      collectMember(name, message[name], texts);
       continue;
     }
     const told = generatedTexts(message[name]);

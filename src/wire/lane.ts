@@ -62,7 +62,7 @@ export interface Meter {
   readonly reportedFinal: boolean;
   /** Why a report of the provider is not charged by: it cannot be. */
   readonly disbelieved?: string | undefined;
-  /** UTF-8 bytes of generated text, reasoning and tool arguments seen so far: the basis of a local count. */
+  /** UTF-8 bytes of generated text, reasoning, names of called tools and their arguments seen so far: the basis of a local count. */
   readonly outputBytes: number;
   /** Beside them: what has come of sound and images; absent where there is none. */
   readonly encoded?: EncodedTokens;

@@ -80,6 +80,31 @@ describe('[R79] a compaction that a response is asked for', () => {
     assert.equal((await usage(key)).requests.total, 1);
   });
 
+  for (const usageOf of [{}, { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } }]) {
+    test(`[R51] streamed, from a provider that reports ${JSON.stringify(usageOf)}: is charged and shown as counted`, async () => {
+      const { gateway: scripted, upstream } = await withScene({
+        providers: { one: { formats: ['chat'] } },
+        models: [{ id: 'tested', provider: 'one' }],
+      });
+      const key = await scripted.creditKey();
+      const sent = {
+        body: { model: 'tested', input: INPUT, stream: true },
+        headers: { 'idempotency-key': 'once' },
+      };
+      const asked = visit(key, 'responses', sent);
+      const choice = { index: 0, message: { role: 'assistant', content: 'It is blue.' }, finish_reason: 'stop' };
+      (await upstream.next()).reply(200, { id: 'c', model: UPSTREAM_MODEL, choices: [choice], ...usageOf });
+      const response = await asked;
+      const text = await response.text();
+      assert.equal(response.status, 200, text);
+      assert.match(text, /event: response\.completed\n.*"usage":\{"input_tokens":[1-9]/);
+      const { used } = await settled(scripted, key);
+      assert.ok(used > 0);
+      assert.equal(await (await visit(key, 'responses', sent)).text(), text);
+      assert.equal((await settled(scripted, key)).used, used);
+    });
+  }
+
   test('[R80] over a WebSocket', async () => {
     await using client = await SocketClient.open(await gateway.tokenKey());
     const { output } = await client.create(INPUT).completed();

@@ -142,6 +142,39 @@ describe('[R79] POST /v1/responses/compact', () => {
     }
   });
 
+  test('what other items say of what was done and of what came back is told, without ids and what is encoded', async () => {
+    await using scene = await scriptedScene({
+      providers: { one: { formats: ['chat'] } },
+      models: [{ id: 'tested', provider: 'one' }],
+    });
+    const key = await scene.gateway.creditKey();
+    const input = [
+      { type: 'local_shell_call', call_id: 'untold', action: { type: 'exec', command: ['cat', 'told_1.txt'] } },
+      { type: 'local_shell_call_output', id: 'untold', output: 'told_2' },
+      { type: 'shell_call', call_id: 'untold', action: { commands: ['ls told_3'] } },
+      {
+        type: 'shell_call_output',
+        call_id: 'untold',
+        output: [{ stdout: 'told_4', stderr: 'told_5', outcome: { type: 'exit', exit_code: 42 } }],
+      },
+      { type: 'apply_patch_call', operation: { type: 'update_file', path: 'told_6.txt', diff: '+told_7' } },
+      { type: 'apply_patch_call_output', status: 'failed', output: 'told_8' },
+      { type: 'mcp_call', name: 'told_9', server_label: 's', arguments: '{"x":"told_10"}', output: 'told_11' },
+      { type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'told_12' } },
+      { type: 'tool_search_call', execution: 'client', arguments: { query: 'told_13' } },
+      { type: 'image_generation_call', revised_prompt: 'told_14', result: 'untold' },
+      { role: 'assistant', content: [{ type: 'refusal', refusal: 'told_15' }] },
+    ];
+    const asked = visit(key, 'compact', { body: { model: 'tested', input } });
+    const call = await scene.upstream.next();
+    const sent = JSON.stringify(call.body);
+    for (let at = 1; at <= 15; at++) assert.match(sent, new RegExp(`told_${at}\\b`));
+    assert.match(sent, /exit_code: 42/);
+    assert.doesNotMatch(sent, /untold/);
+    call.reply(400, { error: { message: 'enough was seen' } });
+    await (await asked).text();
+  });
+
   test('an answer without a summary is charged, and told', async () => {
     await using scene = await scriptedScene({
       providers: { one: { formats: ['chat'] } },
@@ -180,6 +213,7 @@ describe('[R79] POST /v1/responses/compact', () => {
       [{ input: 'x', service_tier: 'priority' }, 'service_tier'],
       [{ input: Array(65).fill({ type: 'compaction', encrypted_content: 'mgc1_x' }) }, 'input'],
       [{ input: [{ type: 'compaction', encrypted_content: 'mgc1_x' }] }, 'input[0].encrypted_content'],
+      [{ input: [SAID[0], { type: 'compaction', encrypted_content: 'foreign' }] }, 'input[1].encrypted_content'],
     ] as const) {
       const refused = visit(key, 'compact', { body: { model: 'sandbox/alpha', ...body } });
       assert.equal((await refusal(refused, 'compact', 400, 'invalid_request')).param, param);

@@ -181,4 +181,62 @@ describe('chat streams of other servers', () => {
       assert.deepEqual([run.text, run.failure?.condition], ['', 'upstream_error']);
     }
   });
+
+  test('text in a message, beside the delta, or in its place is text', async () => {
+    const choice = (fields: object): string =>
+      data({ id: 'c1', created: 1, model: 'up', choices: [{ index: 0, ...fields }] });
+    const streams = [
+      [choice({ message: { role: 'assistant', content: 'It ' } }), choice({ message: { content: 'is.' } })],
+      [choice({ delta: { role: 'assistant' } }), choice({ delta: {}, message: { content: 'It is.' } })],
+      [choice({ text: 'It ' }), choice({ delta: { content: 'is.' }, text: 'is.' })],
+      [choice({ delta: 'It ' }), choice({ delta: 'is.' })],
+      [chunk({ content: 'It is.' }), choice({ delta: {}, message: { role: 'assistant', content: 'It is.' } })],
+    ];
+    for (const from of ['messages', 'responses', 'chat'] as const) {
+      for (const upstream of streams) {
+        const all = [...upstream, chunk({}, 'stop'), 'data: [DONE]\n\n'].join('');
+        const run = runStream(lane(from, 'chat', { ...MINIMAL[from], stream: true }), all);
+        assert.equal(said(from, await accumulate(from, run.text + run.terminal)).text, 'It is.');
+        assert.equal(run.meter.outputBytes, 'It is.'.length);
+      }
+    }
+  });
+
+  test('function_call is a call like any other, whole and streamed', async () => {
+    const upstream = [
+      chunk({ role: 'assistant', content: null, function_call: { name: 'f', arguments: '' } }),
+      chunk({ function_call: { arguments: '{"x":' } }),
+      chunk({ function_call: { arguments: '1}' } }),
+      chunk({}, 'function_call'),
+      'data: [DONE]\n\n',
+    ].join('');
+    const message = { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{"x":1}' } };
+    const whole = { id: 'c1', choices: [{ index: 0, message, finish_reason: 'function_call' }] };
+    const run = runStream(lane('messages', 'chat', messages), upstream);
+    const { body } = runWhole(lane('messages', 'chat', MINIMAL.messages), whole);
+    for (const answer of [await accumulate('messages', run.text + run.terminal), body]) {
+      assert.deepEqual(
+        objects(answer, 'content').map(({ type, name, input }) => [type, name, input]),
+        [['tool_use', 'f', { x: 1 }]],
+      );
+      assert.equal(answer.stop_reason, 'tool_use');
+    }
+  });
+
+  test('what comes after the reason to finish has an end of its own', async () => {
+    const upstream = [
+      chunk({ content: 'It is.' }),
+      chunk({}, 'stop'),
+      chunk({ content: ' Really.' }),
+      'data: [DONE]\n\n',
+    ].join('');
+    for (const from of ['messages', 'responses', 'chat'] as const) {
+      const run = runStream(lane(from, 'chat', { ...MINIMAL[from], stream: true }), upstream);
+      const text = run.text + run.terminal;
+      assert.equal(said(from, await accumulate(from, text)).text.replaceAll('\n', ''), 'It is. Really.');
+      const types = events(text).map(({ type }) => String(type));
+      const count = (wanted: RegExp): number => types.filter((type) => wanted.test(type)).length;
+      assert.equal(count(/block_start|item\.added|part\.added/), count(/block_stop|item\.done|part\.done/));
+    }
+  });
 });

@@ -170,7 +170,7 @@ describe('[R41] a native upstream', () => {
       assertResponse(body);
       assert.deepEqual(
         [body.extra, isObject(body.usage) ? body.usage.total_tokens : body.usage],
-        ['kept', name === 'usage' ? 1 : 7],
+        ['kept', name === 'usage' ? 2 : 7],
       );
     }
   });

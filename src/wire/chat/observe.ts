@@ -1,6 +1,6 @@
 /** Watches a passed-through chat answer: usage, finish, terminal part, and the few edits that the contract needs. */
 import type { TokenCounts } from '../../core/usage.ts';
-import { arrayAt, isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectsAt } from '../../lib/json.ts';
 import { isChatReasoning, isNotText } from '../generated-text.ts';
 import { MemberScanner, OPEN_BRACE, OPEN_BRACKET, skipSpace, valueEnd } from '../json/scan.ts';
 import { type EditList, isErrorValue, looksLikeObject, type PublicModel } from '../passthrough/observer.ts';
@@ -8,6 +8,7 @@ import { rewriteEvents } from '../passthrough/rewrite-events.ts';
 import { StreamObserver, type Verdict } from '../passthrough/stream-observer.ts';
 import { dataIs, type FrameView, parsedData } from '../sse.ts';
 import { brokenStream, readFailure } from '../upstream-failure.ts';
+import { CallNames } from './call-names.ts';
 import { RepeatedTexts } from './repeated-texts.ts';
 import { readChatTerms, readChatTokens, SEARCH, writeChatTokens } from './tokens.ts';
 import { chatCommon, chatUsageFrame } from './usage-frame.ts';
@@ -42,6 +43,7 @@ export class ChatObserver extends StreamObserver {
   readonly closing = CLOSING;
   readonly #options: ChatObserverOptions;
   readonly #openedChoices = new Set<number>();
+  readonly #names = new CallNames();
   readonly #repeated = new RepeatedTexts(this.output);
   #finishes = 0;
   /** The members that every chunk repeats. */
@@ -59,6 +61,9 @@ export class ChatObserver extends StreamObserver {
   #inReasoning = false;
   #inSound = false;
   #inImages = false;
+  /** The same within calls of tools, and whether one of them has a name. */
+  #inCalls = false;
+  #hasNames = false;
   /** Bytes of reasoning in the current member of the delta, and the most in one of them: servers repeat it in several. */
   #reasoningBytes = 0;
   #reasoningMost = 0;
@@ -79,6 +84,7 @@ export class ChatObserver extends StreamObserver {
     const finishes = this.#finishes;
     this.scan(frame, edits);
     if (this.error || (this.code && this.message)) return this.fail(readFailure(parsedData(frame), first));
+    if (this.#hasNames) this.#countNames(frame);
     if (this.#repeats) this.#countRepeated(frame);
     if (!this.#hasChoices && (first || !this.#usage)) {
       if (first) return this.fail(brokenStream('The provider sent an event that is not a chat completion chunk.'));
@@ -124,6 +130,7 @@ export class ChatObserver extends StreamObserver {
     this.#emptyChoices = false;
     this.#usage = false;
     this.#repeats = false;
+    this.#hasNames = false;
     this.#inDelta = false;
     this.beginScan(frame);
     while (scanner.next()) {
@@ -187,6 +194,8 @@ export class ChatObserver extends StreamObserver {
       this.output.countSound(scanner);
     } else if (this.#inImages && isString && IMAGE_MEMBERS.has(scanner.key())) {
       this.output.countImage(scanner);
+    } else if (this.#inCalls && isString && scanner.keyIs('name')) {
+      this.#hasNames ||= !scanner.stringIs('');
     } else if (isString) {
       const known = scanner.keyIs('content') || scanner.keyIs('arguments');
       if (known || !isNotText(scanner.key())) this.output.count(scanner);
@@ -200,7 +209,8 @@ export class ChatObserver extends StreamObserver {
   #enterMember(scanner: MemberScanner): void {
     this.#inSound = scanner.keyIs('audio');
     this.#inImages = scanner.keyIs('images');
-    this.#inReasoning = !scanner.keyIs('content') && !scanner.keyIs('tool_calls') && isChatReasoning(scanner.key());
+    this.#inCalls = scanner.keyIs('tool_calls') || scanner.keyIs('function_call');
+    this.#inReasoning = !scanner.keyIs('content') && !this.#inCalls && isChatReasoning(scanner.key());
     this.#reasoningBytes = 0;
   }
 
@@ -223,6 +233,14 @@ export class ChatObserver extends StreamObserver {
     if (json.length > '{}'.length) this.output.add(json);
     if (scanner.isCutOff) this.output.cutOff();
     scanner.skip();
+  }
+
+  #countNames(frame: FrameView): void {
+    const chunk = parsedData(frame);
+    if (!isObject(chunk)) return;
+    for (const choice of objectsAt(chunk, 'choices')) {
+      for (const name of this.#names.begunIn(choice)) this.output.add(name);
+    }
   }
 
   #countRepeated(frame: FrameView): void {

@@ -7,7 +7,7 @@ import { isErrorShape } from '../upstream-failure.ts';
 import { type ChatPiece, readContent } from './read-content.ts';
 import { chatAnnotation, finishOf, readLogprobs } from './reader.ts';
 import { readChatTerms, readChatTokens } from './tokens.ts';
-import { ToolCallReader } from './tool-call-reader.ts';
+import { callsOf, ToolCallReader } from './tool-call-reader.ts';
 
 export function readChatBody(body: Json): readonly TurnEvent[] {
   if (!isObject(body)) broken('it is not a JSON object.');
@@ -44,7 +44,7 @@ export function readChatBody(body: Json): readonly TurnEvent[] {
     events.push({ type: 'text-end', key });
   }
   const calls = new ToolCallReader(() => nextKey++);
-  for (const [index, call] of objectsAt(message, 'tool_calls').entries()) calls.read({ ...call, index }, events);
+  for (const [index, call] of callsOf(message).entries()) calls.read({ ...call, index }, events);
   calls.close(events);
   events.push(finishOf(stringAt(choice, 'finish_reason') ?? '', calls.any, refused));
   const tokens = readChatTokens(body.usage);

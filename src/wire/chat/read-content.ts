@@ -10,7 +10,7 @@ export interface ChatPiece {
 }
 
 /** Members that are read here one by one, or as tool calls. */
-const KNOWN = new Set(['role', 'content', 'refusal', 'tool_calls', 'annotations']);
+const KNOWN = new Set(['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations']);
 
 export function readContent(message: JsonObject): readonly ChatPiece[] {
   const pieces: ChatPiece[] = [];

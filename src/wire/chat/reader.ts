@@ -15,7 +15,7 @@ import type { EventReader, FinishReason, TurnEvent } from '../translate/turn.ts'
 import { isErrorShape } from '../upstream-failure.ts';
 import { type ChatPiece, readContent } from './read-content.ts';
 import { readChatTerms, readChatTokens } from './tokens.ts';
-import { ToolCallReader } from './tool-call-reader.ts';
+import { callsOf, ToolCallReader } from './tool-call-reader.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -44,6 +44,10 @@ export class ChatReader implements EventReader {
   #finished = false;
   #ended = false;
   #refused = false;
+  /** Something of the answer has come. */
+  #told = false;
+  /** It has come in messages where deltas should be: each says what is new. */
+  #onlyMessages = false;
   #nextKey = 0;
   #open: Block | null = null;
   readonly #calls = new ToolCallReader(() => this.#nextKey++);
@@ -79,23 +83,46 @@ export class ChatReader implements EventReader {
     this.#ended = true;
     const events: TurnEvent[] = [];
     if (!this.#finished) this.#close('', events);
+    // Some servers go on after the reason to finish.
+    this.#leave(events);
+    this.#calls.close(events);
     events.push({ type: 'end' });
     return events;
   }
 
   #choice(choice: JsonObject, events: TurnEvent[]): void {
     if ((numberAt(choice, 'index') ?? 0) !== 0) return;
-    const delta = objectAt(choice, 'delta') ?? {};
+    const before = events.length;
+    const delta = this.#deltaOf(choice);
     const logprobs = typeof delta.content === 'string' ? readLogprobs(choice) : undefined;
-    for (const piece of readContent(delta)) this.#piece(piece, logprobs, events);
+    const pieces = readContent(delta);
+    for (const piece of pieces) this.#piece(piece, logprobs, events);
+    const text = stringAt(choice, 'text') ?? '';
+    if (text !== '' && !pieces.some((piece) => piece.text === text)) {
+      this.#piece({ kind: 'text', text }, undefined, events);
+    }
     for (const raw of partsAt(delta, 'annotations')) {
       events.push(chatAnnotation(this.#enter('text', events), raw));
     }
-    const calls = objectsAt(delta, 'tool_calls');
+    const calls = callsOf(delta);
     if (calls.length > 0) this.#leave(events);
     for (const call of calls) this.#calls.read(call, events);
+    this.#told ||= events.length > before;
     const raw = stringAt(choice, 'finish_reason');
     if (raw !== undefined && !this.#finished) this.#close(raw, events);
+  }
+
+  /**
+   * What a choice says now. Some servers have a message where the delta should be; in others it repeats at the end what the
+   * deltas have told.
+   */
+  #deltaOf({ delta, message }: JsonObject): JsonObject {
+    const own = asMessage(delta);
+    const whole = asMessage(message);
+    if (whole === undefined || (own !== undefined && Object.keys(own).length > 0)) return own ?? {};
+    if (this.#told && !this.#onlyMessages) return {};
+    this.#onlyMessages = own === undefined;
+    return whole;
   }
 
   #piece({ kind, text }: ChatPiece, logprobs: readonly Json[] | undefined, events: TurnEvent[]): void {
@@ -134,6 +161,12 @@ export class ChatReader implements EventReader {
     events.push(kind === 'reasoning' ? { type: 'reasoning-end', key } : { type: 'text-end', key });
     this.#open = null;
   }
+}
+
+/** Text alone is the content. */
+function asMessage(value: Json | undefined): JsonObject | undefined {
+  if (typeof value === 'string') return { content: value };
+  return isObject(value) ? value : undefined;
 }
 
 export function readLogprobs(choice: JsonObject): readonly Json[] | undefined {

@@ -3,7 +3,7 @@
  * call a delta belongs to; this finds out, and keeps calls apart whose deltas come interleaved.
  */
 import { getOrInsert } from '../../lib/get-or-insert.ts';
-import { type JsonObject, numberAt, objectAt, stringAt } from '../../lib/json.ts';
+import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { broken } from '../errors.ts';
 import { checkNextPart } from '../translate/answer-parts.ts';
 import { JsonEndDetector } from '../translate/json-end.ts';
@@ -19,6 +19,16 @@ interface Call {
   key: number | null;
   open: boolean;
   readonly json: JsonEndDetector;
+}
+
+/** Of a call that has no place among the others. */
+const LEGACY_INDEX = -1;
+
+/** The calls of a delta or message; older servers have one in a member of its own. */
+export function callsOf(delta: JsonObject): readonly JsonObject[] {
+  const calls = objectsAt(delta, 'tool_calls');
+  const legacy = objectAt(delta, 'function_call');
+  return legacy === undefined || calls.length > 0 ? calls : [{ index: LEGACY_INDEX, function: legacy }];
 }
 
 export class ToolCallReader {

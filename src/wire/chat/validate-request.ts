@@ -1,6 +1,6 @@
 /** The facts about a valid chat request that the gateway needs. */
 
-import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
 import { type HostedTool, type Need, type RequestInfo, reasoningOf } from '../format.ts';
@@ -26,9 +26,13 @@ export function validateChat(body: JsonObject): RequestInfo {
   }
   const outputLimit = alias ?? limit ?? null;
   const tally = new AttachmentTally();
-  request.messages.forEach((message, index) => {
+  const messages = objectsAt(body, 'messages');
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index];
+    if (message === undefined) continue;
+    if (message.audio !== undefined) refuseStoredAudio(message, `messages[${index}]`);
     if (Array.isArray(message.content)) tallyParts(message.content, `messages[${index}].content`, tally);
-  });
+  }
   const needs: Partial<Record<Need, string>> = tally.needs;
   if ((request.tools?.length ?? 0) > 0) needs.tools = 'tools';
   else if ((arrayAt(body, 'functions')?.length ?? 0) > 0) needs.tools = 'functions';
@@ -49,24 +53,22 @@ export function validateChat(body: JsonObject): RequestInfo {
   };
 }
 
-function tallyParts(parts: readonly object[], path: string, tally: AttachmentTally): void {
+function tallyParts(parts: readonly Json[], path: string, tally: AttachmentTally): void {
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index];
-    if (!isObject(part) || part.type === 'text') continue;
+    if (!isObject(part)) continue;
     const at = `${path}[${index}]`;
-    switch (part.type) {
-      case 'image_url':
-        tally.image(at, objectAt(part, 'image_url')?.url ?? part.image_url);
-        break;
-      case 'input_audio':
-        tally.file(at, objectAt(part, 'input_audio')?.data);
-        break;
-      case 'file':
-        tally.providerFile(objectAt(part, 'file'), `${at}.file.file_id`);
-        tally.file(at, objectAt(part, 'file')?.file_data);
-        break;
-    }
+    tally.part(part, at);
+    if (Array.isArray(part.content)) tallyParts(part.content, `${at}.content`, tally);
   }
+}
+
+/** Sound that an earlier answer had is kept at the provider, in the operator's account. */
+function refuseStoredAudio(message: JsonObject, path: string): void {
+  const id = objectAt(message, 'audio')?.id;
+  if (id === undefined || id === null) return;
+  const param = `${path}.audio.id`;
+  refuse(param, `${param}: state stored at the provider cannot be used here. Send the transcript as content.`);
 }
 
 /** Tools are declared in `tools`, and by some servers in a message too. */

@@ -161,6 +161,9 @@ export class MessagesObserver extends StreamObserver {
       this.#startedInput = Math.max(0, this.#startedInput - this.output.countBeyond(scanner, this.#startedInput));
     } else if (isString && (scanner.keyIs('text') || scanner.keyIs('thinking') || scanner.keyIs('partial_json'))) {
       this.output.count(scanner);
+    } else if (isString && scanner.depth === 2 && scanner.keyIs('name') && scanner.topIs('content_block')) {
+      // The tool of a call: no other block has a name.
+      this.output.count(scanner);
     } else if (isString && scanner.depth === 2 && scanner.keyIs('stop_reason')) {
       this.finished = true;
       this.#endsMessage = true;

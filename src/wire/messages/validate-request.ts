@@ -79,29 +79,17 @@ function tallyBlocks(
 ): void {
   for (let index = 0; index < blocks.length; index++) {
     const block = blocks[index];
-    if (!isObject(block) || block.type === 'text') continue;
+    if (!isObject(block)) continue;
     const at = `${path}[${index}]`;
+    tally.part(block, at);
+    if (block.type === 'text') continue;
     if (block.tool !== undefined || block.tool_changes !== undefined) {
       if (hosted === null) refuseDeclared(block, at);
       else hosted.push(...declaredBy(block, at));
     }
+    if (Array.isArray(block.content)) tallyBlocks(block.content, `${at}.content`, tally);
     const source = objectAt(block, 'source');
-    switch (block.type) {
-      case 'image':
-        tally.providerFile(source, `${at}.source.file_id`);
-        tally.image(at, source?.type === 'base64' ? source.data : undefined);
-        break;
-      case 'document':
-        tally.providerFile(source, `${at}.source.file_id`);
-        tally.file(at, source?.type === 'base64' ? source.data : undefined);
-        if (Array.isArray(source?.content)) tallyBlocks(source.content, `${at}.source.content`, tally);
-        break;
-      case 'container_upload':
-        tally.providerFile(block, `${at}.file_id`);
-        break;
-      default:
-        if (Array.isArray(block.content)) tallyBlocks(block.content, `${at}.content`, tally);
-    }
+    if (Array.isArray(source?.content)) tallyBlocks(source.content, `${at}.source.content`, tally);
   }
 }
 

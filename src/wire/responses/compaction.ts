@@ -48,6 +48,7 @@ const KEPT_FIELDS = ['model', 'service_tier', 'prompt_cache_key', 'prompt_cache_
 export function summaryRequest(body: JsonObject): JsonObject {
   const items = inputItems(body.input);
   if (items.length === 0) refuse('input', 'input must not be empty: there is nothing to compact.');
+  refuseForeign(items);
   const instructions = stringAt(body, 'instructions');
   const said = instructions === undefined ? items : [{ role: 'system', content: instructions }, ...items];
   const input = `<conversation>\n${said.flatMap(lineOf).join('\n\n')}\n</conversation>`;
@@ -70,7 +71,7 @@ export function isTriggered({ input }: JsonObject): boolean {
   return isObject(last) && last.type === 'compaction_trigger';
 }
 
-/** An item as a paragraph of the conversation. Reasoning, and what providers have encrypted, cannot be told. */
+/** An item as a paragraph of the conversation. Reasoning cannot be told. */
 function lineOf(item: Json): string[] {
   if (!isObject(item)) return [];
   const type = stringAt(item, 'type') ?? 'message';
@@ -85,18 +86,41 @@ function lineOf(item: Json): string[] {
     case 'custom_tool_call_output':
       return [`result of the call: ${textOf(item.output)}`];
     case 'reasoning':
-    case 'compaction':
     case 'compaction_trigger':
       return [];
-    default:
-      return [`(${type})`];
   }
+  const { type: _, ...members } = item;
+  const lines = linesOf(members, '');
+  return [lines.length === 0 ? `(${type})` : `${type}:\n${lines.join('\n')}`];
 }
 
 function textOf(content: Json | undefined): string {
   if (typeof content === 'string') return content;
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
-  return parts.map((part) => stringAt(part, 'text') ?? `(${stringAt(part, 'type') ?? 'part'})`).join('\n');
+  return parts
+    .map((part) => stringAt(part, 'text') ?? stringAt(part, 'refusal') ?? `(${stringAt(part, 'type') ?? 'part'})`)
+    .join('\n');
+}
+
+/** Members that are no part of what was done: ids, and what is encrypted or encoded. */
+const UNTOLD =
+  /^(?:.*_)?ids?$|^encrypted_|_b64$|^(?:data|result|signature|annotations|logprobs|image_url|caller|created_by)$/;
+
+/** Everything that an item says of what was done and of what came back, each under the name of its member. */
+function linesOf(value: Json | undefined, name: string): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((element: Json) => linesOf(element, name));
+  if (isObject(value)) {
+    return Object.entries(value).flatMap(([member, told]) => (UNTOLD.test(member) ? [] : linesOf(told, member)));
+  }
+  return value === undefined || value === null || value === '' ? [] : [`${name}: ${value}`];
+}
+
+/** What another provider, or another gateway, has encrypted stands for all that was said before it, and cannot be told. */
+function refuseForeign(items: readonly Json[]): void {
+  const foreign = items.findIndex((item) => isObject(item) && item.type === 'compaction');
+  if (foreign === -1) return;
+  const param = `input[${foreign}].encrypted_content`;
+  refuse(param, `${param}: this compaction was not made here: what it says cannot be compacted once more.`);
 }
 
 /** The lane of a request for a summary, whose answer is a compaction. */
@@ -115,8 +139,7 @@ export function compactingLane(lane: Lane, { kept, answer: form, asked, seal }: 
       if (form !== 'compaction') {
         const { instructions = null, previous_response_id = null } = asked;
         const whole = { ...response, instructions, previous_response_id, output: [item] };
-        const body = form === 'stream' ? framesOf(whole, item) : JSON.stringify(whole);
-        return { ...made, body: Buffer.from(body) };
+        return { ...made, body: Buffer.from(JSON.stringify(whole)) };
       }
       const body = {
         id: response.id ?? newId('resp'),
@@ -130,8 +153,10 @@ export function compactingLane(lane: Lane, { kept, answer: form, asked, seal }: 
   };
 }
 
-/** A stream that was not one until its end. */
-function framesOf(response: JsonObject, item: JsonObject): string {
+/** A response whose output is one compaction as a stream, which it was not until its end. */
+export function streamOf(body: Buffer): Buffer {
+  const response = parseJson(body.toString()) as JsonObject;
+  const [item] = objectsAt(response, 'output');
   const begun = { ...response, status: 'in_progress', completed_at: null, output: [], usage: null };
   const events: readonly (readonly [string, object])[] = [
     ['response.created', { response: begun }],
@@ -140,7 +165,8 @@ function framesOf(response: JsonObject, item: JsonObject): string {
     ['response.output_item.done', { output_index: 0, item }],
     ['response.completed', { response: { ...response, status: 'completed' } }],
   ];
-  return events.map(([type, event], at) => eventFrame(type, { type, sequence_number: at, ...event })).join('');
+  const frames = events.map(([type, event], at) => eventFrame(type, { type, sequence_number: at, ...event }));
+  return Buffer.from(frames.join(''));
 }
 
 function summaryIn(response: JsonObject): string {

@@ -57,11 +57,14 @@ export class ItemReader {
   }
 
   begin(): readonly TurnEvent[] {
-    if (this.#kind === 'message' || this.#kind === 'opaque') return [];
+    const { type, name: called } = this.#item;
+    if (this.#kind === 'message') return [];
+    if (this.#kind === 'opaque') return this.#unread(unread({ type, name: called }));
     const key = this.#nextKey();
     this.#key = key;
     if (this.#kind === 'reasoning') return [{ type: 'reasoning-start', key, origin: 'responses', id: this.id }];
     const name = this.#kind === 'search' ? SEARCH_TOOL : (stringAt(this.#item, 'name') ?? '');
+    this.#length += typeof called === 'string' ? called.length : 0;
     const callId = stringAt(this.#item, 'call_id') ?? this.id ?? `call_${key}`;
     const tool = { kind: this.#kind, name, namespace: stringAt(this.#item, 'namespace') };
     return [{ type: 'tool-start', key, callId, tool, itemId: this.id }];

@@ -79,31 +79,22 @@ function refuseReferences(body: JsonObject): void {
 
 function tallyItem(item: Json | undefined, path: string, tally: AttachmentTally): void {
   if (!isObject(item)) return;
+  // Some servers take a part without a message around it.
+  if (stringAt(item, 'type')?.startsWith('input_')) tally.part(item, path);
   for (const name of ['content', 'output']) {
     const value = item[name];
-    if (Array.isArray(value)) {
-      for (let index = 0; index < value.length; index++) tallyPart(value[index], `${path}.${name}[${index}]`, tally);
-    } else if (isObject(value)) {
-      tallyPart(value, `${path}.${name}`, tally);
-    }
+    if (Array.isArray(value)) tallyParts(value, `${path}.${name}`, tally);
+    else if (isObject(value)) tally.part(value, `${path}.${name}`);
   }
 }
 
-function tallyPart(part: Json | undefined, path: string, tally: AttachmentTally): void {
-  if (!isObject(part)) return;
-  switch (part.type) {
-    case 'input_image':
-    case 'computer_screenshot':
-      tally.providerFile(part, `${path}.file_id`);
-      tally.image(path, part.image_url);
-      break;
-    case 'input_file':
-      tally.providerFile(part, `${path}.file_id`);
-      tally.file(path, part.file_data);
-      break;
-    case 'input_audio':
-      tally.file(path, isObject(part.input_audio) ? part.input_audio.data : part.data);
-      break;
+function tallyParts(parts: readonly Json[], path: string, tally: AttachmentTally): void {
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index];
+    if (!isObject(part)) continue;
+    const at = `${path}[${index}]`;
+    tally.part(part, at);
+    if (Array.isArray(part.content)) tallyParts(part.content, `${at}.content`, tally);
   }
 }
 

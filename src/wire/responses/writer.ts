@@ -116,6 +116,8 @@ export class ResponsesWriter implements EventWriter {
         this.#closeMessage();
         return;
       case 'end':
+        this.#closeMessage();
+        return;
       case 'failure':
       case 'unread':
         return;

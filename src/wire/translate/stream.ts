@@ -32,8 +32,10 @@ export class TurnMeter {
       case 'reasoning-delta':
       case 'tool-delta':
       case 'unread':
-        this.#outputBytes += Buffer.byteLength(event.text);
-        if (this.sample?.full === false) this.sample.addText(event.text);
+        this.#said(event.text);
+        return;
+      case 'tool-start':
+        this.#said(event.tool.name);
         return;
       case 'usage':
         this.#reported.terms.take(event.terms ?? null);
@@ -47,6 +49,11 @@ export class TurnMeter {
       case 'opaque':
         this.#reported.terms.called(hostedCall(event.format, event.raw));
     }
+  }
+
+  #said(text: string): void {
+    this.#outputBytes += Buffer.byteLength(text);
+    if (this.sample?.full === false) this.sample.addText(text);
   }
 
   get outputBytes(): number {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { auditClean, bodyOf, GENERATIONS, refusal, say, visit } from '../../support/requests.ts';
+import { SocketClient } from '../../support/socket-client.ts';
 import { withGateway } from '../../support/started-gateway.ts';
 
 const gateway = await withGateway();
@@ -32,6 +33,9 @@ const REFUSED: readonly (readonly [param: string, fields: object])[] = [
   ['container', { container: 'container_1' }],
   ['thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
   ['prompt', { prompt: { id: 'pmpt_1' } }],
+  ['data_sources', { data_sources: [{ type: 'azure_search', parameters: { index_name: 'operators' } }] }],
+  ['dataSources', { dataSources: [{ type: 'AzureCognitiveSearch' }] }],
+  ['enhancements', { enhancements: { ocr: { enabled: true } } }],
 ];
 
 const PASSED: readonly object[] = [
@@ -40,6 +44,7 @@ const PASSED: readonly object[] = [
   { models: [], fallbacks: [], plugins: [], transforms: [], provider: {} },
   { search_parameters: { mode: 'off' }, enable_search: false, multi_agent: { enabled: false }, compound_custom: {} },
   { anthropic_beta: ['oauth-2025-04-20'], betas: [], preset: null, providerOptions: {} },
+  { data_sources: [], dataSources: [], enhancements: {} },
   { extra_body: { google: { thinking_config: { include_thoughts: true } } } },
   { speed: null, inference_geo: null, container: null, thread: null, prompt: null, models: null, route: null },
 ];
@@ -84,6 +89,21 @@ describe('[R60] fields that change the cost', () => {
       assert.match(error.message, new RegExp(beta));
     }
     assert.equal((await send('oauth-2025-04-20,interleaved-thinking-2025-05-14')).status, 200);
+  });
+
+  test('a beta that prices differently is refused where a compaction is made here, too', async () => {
+    const key = await gateway.creditKey();
+    const betas = 'oauth-2025-04-20,fast-mode-2026-02-01';
+    const input = [{ role: 'user', content: 'My colour is blue.' }, { type: 'compaction_trigger' }];
+    for (const name of ['compact', 'responses'] as const) {
+      const sent = { body: { model: 'sandbox/beta', input }, headers: { 'anthropic-beta': betas } };
+      const error = await refusal(visit(key, name, sent), name, 400, 'invalid_request');
+      assert.match(error.message, /fast-mode/);
+    }
+    await using client = await SocketClient.open(key, { headers: { 'anthropic-beta': betas } });
+    const refused = (await client.create(input, { model: 'sandbox/beta' }).answer()).at(-1);
+    assert.match(refused?.error?.message ?? '', /fast-mode/);
+    assert.equal((await gateway.admin.showKey(key.id)).used, 0);
   });
 
   test('a second member of the same name hides nothing, wherever it is', async () => {

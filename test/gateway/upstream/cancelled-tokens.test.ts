@@ -11,7 +11,7 @@ import { ClientStream, settled, withScene } from '../../support/scripted-gateway
 import { COUNTS_EXACTLY, startedGateway } from '../../support/started-gateway.ts';
 import type { ScriptedCall } from '../../support/upstreams/scripted.ts';
 import { FORMAT_NAMES, SPEECH } from '../../support/upstreams/spoken.ts';
-import { numbered } from '../../support/upstreams/tool-calls.ts';
+import { numbered, TOOL_CALLS } from '../../support/upstreams/tool-calls.ts';
 
 /** Ruling 68. */
 const TOLERANCE = 0.1;
@@ -131,6 +131,22 @@ describe('a stream without reported usage', () => {
     await cancelled(client, call);
     assert.equal((await settled(gateway, key)).used, held);
   });
+});
+
+describe('calls of tools that were cancelled', () => {
+  const nameOf = (place: number): string => `look_up_the_current_weather_of_a_city_and_its_surroundings_${place}`;
+  const names = Array.from({ length: 200 }, (_, place) => nameOf(place));
+  for (const format of FORMAT_NAMES) {
+    test(`[R49] [R68] ${format}: their names are charged beside their arguments`, async () => {
+      const { begin, piece, end } = TOOL_CALLS[format];
+      const calls = names.flatMap((name, place) =>
+        [begin(place), piece(place, '{}'), end(place, '{}')].map((frame) => frame.replaceAll('write_file', name)),
+      );
+      const { opening, text } = SPEECH[format];
+      const frames = [...opening, ...calls, text(` ${LAST}`), text(LAST)].filter((frame) => frame !== '');
+      assertCounted(await chargedFor(format, numbered(frames), cancelled), names.map((name) => `${name}{}`).join(''));
+    });
+  }
 });
 
 describe('text in shapes that the format does not name', () => {

@@ -36,7 +36,7 @@ export const CHAT_CONTENT: readonly string[] = [
   chatChunk({ tool_calls: [{ index: 0, id: 't1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }] }),
   chatChunk({}, 'stop'),
 ];
-export const CHAT_OUTPUT_BYTES = Buffer.byteLength(CHAT_TEXT) + Buffer.byteLength('{"a":1}');
+export const CHAT_OUTPUT_BYTES = Buffer.byteLength(CHAT_TEXT) + Buffer.byteLength('f{"a":1}');
 export const CHAT_STREAM: readonly string[] = [...CHAT_CONTENT, chatUsageChunk(), 'data: [DONE]\n\n'];
 
 function event(type: string, data: object): string {

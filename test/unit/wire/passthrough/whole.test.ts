@@ -87,7 +87,7 @@ describe('requestBody', () => {
 
 describe('whole', () => {
   const answers: Record<FormatName, string> = {
-    chat: `{"id":"1","choices":[{"message":{"content":"Hé","model":"x","tool_calls":[{"function":{"arguments":"{}"}}]}}],"model": "${UPSTREAM_MODEL}","usage":{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14,"prompt_tokens_details":{"cached_tokens":3}}}`,
+    chat: `{"id":"1","choices":[{"message":{"content":"Hé","model":"x","tool_calls":[{"function":{"name":"n","arguments":"{}"}}]}}],"model": "${UPSTREAM_MODEL}","usage":{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14,"prompt_tokens_details":{"cached_tokens":3}}}`,
     responses: JSON.stringify(
       completeResponse('completed', {
         output: [
@@ -111,7 +111,7 @@ describe('whole', () => {
       null,
       1,
     ),
-    messages: `{"id":"1","type":"message","model": "${UPSTREAM_MODEL}","content":[{"type":"text","text":"Hé"},{"type":"tool_use","input":{}}],"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":4}}`,
+    messages: `{"id":"1","type":"message","model": "${UPSTREAM_MODEL}","content":[{"type":"text","text":"Hé"},{"type":"tool_use","name":"n","input":{}}],"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":4}}`,
   };
 
   const DEFAULT_TIER = { fields: { service_tier: 'default' }, calls: {}, parts: undefined, unusable: [] };
@@ -123,7 +123,7 @@ describe('whole', () => {
       assert.deepEqual(meter, {
         reported: { input: 7, cacheRead: 3, cacheWrite: 0, cacheWrite1h: 0, output: 4, reasoning: 0 },
         reportedFinal: true,
-        outputBytes: 5,
+        outputBytes: 6,
         ...(format === 'responses' ? { terms: DEFAULT_TIER } : {}),
       });
     });
@@ -152,7 +152,7 @@ describe('whole', () => {
       for (const bad of ['-4', '4.5', '"4"', '9007199254740992', '1e999', 'null']) {
         const text = answers[format].replace(/("(completion|output)_tokens": ?)4/, `$1${bad}`);
         const { meter } = laneFor(format).whole(Buffer.from(text));
-        assert.deepEqual([meter.reported, meter.reportedFinal, meter.outputBytes], [null, false, 5]);
+        assert.deepEqual([meter.reported, meter.reportedFinal, meter.outputBytes], [null, false, 6]);
       }
     });
   }
