@@ -9,7 +9,7 @@ import { GatewayError } from '../../core/conditions.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { hasMoreValues } from '../../lib/json-values.ts';
 import { repeatedMember } from './repeated-member.ts';
-import { type Layout, objectLayout } from './scan.ts';
+import { type Layout, type LayoutRefusal, objectLayout } from './scan.ts';
 
 const DEPTH_MAX = 256;
 const MEMBERS_MAX = 1024;
@@ -46,7 +46,7 @@ export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): 
   const ascii = isAscii(bytes);
   if (!ascii && !isUtf8(bytes)) throw refusal('The request body is not valid UTF-8.');
   const view = bytes.toString('latin1');
-  const layout = objectLayout(view, 0, LIMITS);
+  const layout = bodyLayout(view);
   if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
   if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
   if (layout === null) throw notAnObject(view);
@@ -56,6 +56,11 @@ export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): 
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
   if (membersIn(body) !== layout.membersInAll) throw memberRefusal(view, body);
   return { bytes, received: bytes, body, layout };
+}
+
+/** `view`: Latin-1. No further than a body may be nested and have fields. */
+export function bodyLayout(view: string): Layout | LayoutRefusal | null {
+  return objectLayout(view, 0, LIMITS);
 }
 
 /** The scan does not distinguish another JSON value from a broken object; the first character does. */

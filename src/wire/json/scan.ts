@@ -44,7 +44,7 @@ export interface Range {
   readonly end: number;
 }
 
-type LayoutRefusal = 'too deep' | 'too many members';
+export type LayoutRefusal = 'too deep' | 'too many members';
 
 const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
 
