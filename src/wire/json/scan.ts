@@ -7,6 +7,7 @@
  */
 export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const SPACE = 0x20;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
 export const OPEN_BRACE = 0x7b;
@@ -29,13 +30,16 @@ export interface Layout {
   readonly membersInAll: number;
   /** How many values it has, itself, the members of objects and the elements of arrays at all depths. */
   readonly valuesInAll: number;
+  /** The bytes of its longest number, or of another value without quotes or brackets, at any depth. */
+  readonly longestScalar: number;
 }
 
 /** What is counted in a value, at all depths. */
-interface Tally {
+export interface Tally {
   members: number;
   /** Members of objects and elements of arrays. */
   values: number;
+  longestScalar: number;
 }
 
 /** The bytes from `start` up to, not including, `end`. */
@@ -87,7 +91,11 @@ export function valueEnd(
     const close = closingQuote(text, start + 1, end);
     return close === -1 ? -1 : close + 1;
   }
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return scalarEnd(text, start, end);
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+    const to = scalarEnd(text, start, end);
+    if (tally !== null && to - start > tally.longestScalar) tally.longestScalar = to - start;
+    return to;
+  }
   let depth = 0;
   let at = start;
   while (at < end) {
@@ -102,8 +110,13 @@ export function valueEnd(
       if (tally !== null) tally.values++;
     } else if (code === COLON) {
       if (tally !== null) tally.members++;
-    } else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) {
-      return at + 1;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (--depth === 0) return at + 1;
+    } else if (tally !== null && code > SPACE) {
+      const from = at;
+      at = scalarEnd(text, at, end);
+      if (at - from > tally.longestScalar) tally.longestScalar = at - from;
+      continue;
     }
     at++;
   }
@@ -137,9 +150,9 @@ export function objectLayout(
   const open = skipSpace(text, start);
   if (text.charCodeAt(open) !== OPEN_BRACE) return null;
   const members: Member[] = [];
-  const inner: Tally = { members: 0, values: 0 };
+  const inner: Tally = { members: 0, values: 0, longestScalar: 0 };
   let at = skipSpace(text, open + 1);
-  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0, valuesInAll: 1 };
+  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0, valuesInAll: 1, longestScalar: 0 };
   for (;;) {
     if (text.charCodeAt(at) !== QUOTE) return null;
     const close = closingQuote(text, at + 1, text.length);
@@ -154,7 +167,14 @@ export function objectLayout(
     const mark = skipSpace(text, to);
     if (text.charCodeAt(mark) === CLOSE_BRACE) {
       const { length } = members;
-      return { open, members, membersInAll: length + inner.members, valuesInAll: 1 + length + inner.values };
+      const { longestScalar } = inner;
+      return {
+        open,
+        members,
+        membersInAll: length + inner.members,
+        valuesInAll: 1 + length + inner.values,
+        longestScalar,
+      };
     }
     if (text.charCodeAt(mark) !== COMMA) return null;
     at = skipSpace(text, mark + 1);
@@ -373,24 +393,4 @@ function utf8Share(unit: number): number {
   if (unit < 0x80) return 1;
   if (unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff)) return 2;
   return 3;
-}
-
-/** The parts to cut out of the text so that these members are gone, each with one comma; in the order of the text. */
-export function memberRanges(text: string, layout: Layout, isRemoved: (member: Member) => boolean): Range[] {
-  const ranges: Range[] = [];
-  let end = layout.open + 1;
-  let anyKept = false;
-  for (const member of layout.members) {
-    if (!isRemoved(member)) {
-      anyKept = true;
-      end = member.valueEnd;
-      continue;
-    }
-    // The comma before it goes too, or, where nothing before it is kept, the comma behind it.
-    const comma = skipSpace(text, member.valueEnd);
-    const cutEnd = !anyKept && text.charCodeAt(comma) === COMMA ? comma + 1 : member.valueEnd;
-    ranges.push({ start: end, end: cutEnd });
-    end = cutEnd;
-  }
-  return ranges;
 }
