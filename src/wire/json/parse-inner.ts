@@ -5,7 +5,7 @@ import { skipSpace, type Tally, valueEnd } from './scan.ts';
 
 /** Counts the values in one text after the other; the list or object that a text is does not count. */
 export class InnerValues {
-  readonly #tally: Tally = { members: 0, values: 0, longestScalar: 0 };
+  readonly #tally: Tally = { members: 0, values: 0, scalarMax: SCALAR_BYTES_MAX, hasLongScalar: false };
 
   get count(): number {
     return this.#tally.values;
@@ -13,8 +13,7 @@ export class InnerValues {
 
   /** Whether a body could hold it; what comes behind its value is not looked at, and no parser reads on there. */
   add(text: string): boolean {
-    const end = valueEnd(text, skipSpace(text, 0), text.length, DEPTH_MAX, this.#tally);
-    return end !== -1 && this.#tally.longestScalar <= SCALAR_BYTES_MAX;
+    return valueEnd(text, skipSpace(text, 0), text.length, DEPTH_MAX, this.#tally) !== -1;
   }
 }
 

@@ -14,7 +14,7 @@ import { type Layout, type LayoutRefusal, objectLayout } from './scan.ts';
 export const DEPTH_MAX = 256;
 /** The time to read a number grows with the square of its digits. */
 export const SCALAR_BYTES_MAX = 100;
-const LONG_SCALAR = `The request body has a number of more than ${SCALAR_BYTES_MAX} characters.`;
+const LONG_NUMBER = `The request body has a number of more than ${SCALAR_BYTES_MAX} characters.`;
 const MEMBERS_MAX = 1024;
 const LONE_SURROGATE = 'has a lone surrogate, which is not text';
 /**
@@ -22,7 +22,7 @@ const LONE_SURROGATE = 'has a lone surrogate, which is not text';
  * A larger one may have millions of them: it is refused before anything else is made of it.
  */
 const COUNTED_LATE_BYTES_MAX = 1_048_576;
-const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
+const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX, scalarMax: SCALAR_BYTES_MAX };
 
 export interface ParsedBody {
   readonly bytes: Buffer;
@@ -49,10 +49,10 @@ export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): 
   const view = bytes.toString('latin1');
   const layout = bodyLayout(view);
   if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
+  if (layout === 'long number') throw refusal(LONG_NUMBER);
   if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
   if (layout === null) throw notAnObject(view);
   if (layout.valuesInAll > valuesMax) throw tooManyValues(valuesMax);
-  if (layout.longestScalar > SCALAR_BYTES_MAX) throw refusal(LONG_SCALAR);
   const body = parseJson(ascii ? view : bytes.toString());
   if (body === undefined) throw refusal('The request body is not valid JSON.');
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');

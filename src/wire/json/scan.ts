@@ -30,8 +30,6 @@ export interface Layout {
   readonly membersInAll: number;
   /** How many values it has, itself, the members of objects and the elements of arrays at all depths. */
   readonly valuesInAll: number;
-  /** The bytes of its longest number, or of another value without quotes or brackets, at any depth. */
-  readonly longestScalar: number;
 }
 
 /** What is counted in a value, at all depths. */
@@ -39,7 +37,9 @@ export interface Tally {
   members: number;
   /** Members of objects and elements of arrays. */
   values: number;
-  longestScalar: number;
+  /** The most bytes of a number, or of another value without quotes or brackets; the scan ends at a longer one. */
+  readonly scalarMax: number;
+  hasLongScalar: boolean;
 }
 
 /** The bytes from `start` up to, not including, `end`. */
@@ -48,9 +48,10 @@ export interface Range {
   readonly end: number;
 }
 
-export type LayoutRefusal = 'too deep' | 'too many members';
+export type LayoutRefusal = 'too deep' | 'too many members' | 'long number';
 
-const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
+const ANY = Number.MAX_SAFE_INTEGER;
+const NO_LIMITS = { depthMax: ANY, membersMax: ANY, scalarMax: ANY };
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
@@ -92,9 +93,7 @@ export function valueEnd(
     return close === -1 ? -1 : close + 1;
   }
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
-    const to = scalarEnd(text, start, end);
-    if (tally !== null && to - start > tally.longestScalar) tally.longestScalar = to - start;
-    return to;
+    return tally === null ? scalarEnd(text, start, end) : boundedScalarEnd(text, start, end, tally);
   }
   let depth = 0;
   let at = start;
@@ -113,9 +112,8 @@ export function valueEnd(
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       if (--depth === 0) return at + 1;
     } else if (tally !== null && code > SPACE) {
-      const from = at;
-      at = scalarEnd(text, at, end);
-      if (at - from > tally.longestScalar) tally.longestScalar = at - from;
+      at = boundedScalarEnd(text, at, end, tally);
+      if (at === -1) return -1;
       continue;
     }
     at++;
@@ -138,21 +136,28 @@ function scalarEnd(text: string, start: number, end: number): number {
   return at;
 }
 
+/** -1 for one that is too long. */
+function boundedScalarEnd(text: string, start: number, end: number, tally: Tally): number {
+  const to = scalarEnd(text, start, Math.min(end, start + tally.scalarMax + 1));
+  tally.hasLongScalar = to - start > tally.scalarMax;
+  return tally.hasLongScalar ? -1 : to;
+}
+
 /**
  * The layout of the object at `start`. Null where the text is not a well-formed object as far as it was looked at; a
- * refusal where it is nested deeper than `depthMax` or has more than `membersMax` members of its own.
+ * refusal where it is nested deeper than `depthMax`, has more than `membersMax` members of its own, or a number that is too long.
  */
 export function objectLayout(
   text: string,
   start: number,
-  limits: { readonly depthMax: number; readonly membersMax: number },
+  { depthMax, membersMax, scalarMax }: Readonly<typeof NO_LIMITS>,
 ): Layout | LayoutRefusal | null {
   const open = skipSpace(text, start);
   if (text.charCodeAt(open) !== OPEN_BRACE) return null;
   const members: Member[] = [];
-  const inner: Tally = { members: 0, values: 0, longestScalar: 0 };
+  const inner: Tally = { members: 0, values: 0, scalarMax, hasLongScalar: false };
   let at = skipSpace(text, open + 1);
-  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0, valuesInAll: 1, longestScalar: 0 };
+  if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0, valuesInAll: 1 };
   for (;;) {
     if (text.charCodeAt(at) !== QUOTE) return null;
     const close = closingQuote(text, at + 1, text.length);
@@ -160,21 +165,15 @@ export function objectLayout(
     const colon = skipSpace(text, close + 1);
     if (text.charCodeAt(colon) !== COLON) return null;
     const from = skipSpace(text, colon + 1);
-    const to = valueEnd(text, from, text.length, limits.depthMax - 1, inner);
-    if (to === -1) return valueEnd(text, from, text.length) === -1 ? unclosed(text, from, limits.depthMax) : 'too deep';
-    if (members.length === limits.membersMax) return 'too many members';
+    const to = valueEnd(text, from, text.length, depthMax - 1, inner);
+    if (inner.hasLongScalar) return 'long number';
+    if (to === -1) return valueEnd(text, from, text.length) === -1 ? unclosed(text, from, depthMax) : 'too deep';
+    if (members.length === membersMax) return 'too many members';
     members.push({ name: memberName(text, at, close), valueStart: from, valueEnd: to });
     const mark = skipSpace(text, to);
     if (text.charCodeAt(mark) === CLOSE_BRACE) {
       const { length } = members;
-      const { longestScalar } = inner;
-      return {
-        open,
-        members,
-        membersInAll: length + inner.members,
-        valuesInAll: 1 + length + inner.values,
-        longestScalar,
-      };
+      return { open, members, membersInAll: length + inner.members, valuesInAll: 1 + length + inner.values };
     }
     if (text.charCodeAt(mark) !== COMMA) return null;
     at = skipSpace(text, mark + 1);
