@@ -26,6 +26,8 @@ export const ResponsesRequest = Type.Object({
   tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
   metadata: Type.Optional(Metadata),
+  // It costs nothing, and the answer repeats it.
+  user: Type.Optional(Type.String({ maxLength: 1_024 })),
   background: Type.Optional(
     Type.Boolean({
       description: 'Answered at once, and made while nobody waits. Needs `store`, which is the default.',

@@ -105,7 +105,7 @@ test('[R76] a response that repeats more of its request than may be stored is re
   await using scene = await runScene({ settings: { responses: { record_bytes: 4_096 } } });
   const key = await scene.gateway.creditKey();
   const long = 'x'.repeat(5_000);
-  for (const extra of [{ user: long }, { instructions: long }, { prompt_cache_key: long }]) {
+  for (const extra of [{ instructions: long }, { prompt_cache_key: long }, { safety_identifier: long }]) {
     const body = { ...ASKED, ...extra };
     const error = await errorReply(await call(`${key.origin}/v1/responses`, { key: key.key, body }), 'A');
     assert.deepEqual([error.status, error.param], [400, 'background']);

@@ -71,6 +71,7 @@ const CASES: Record<FormatName, [body: object, param: string][]> = {
     [{ model: 'm', input: ['x'] }, 'input[0]'],
     [{ model: 'm', input: 'x', instructions: 5 }, 'instructions'],
     [{ model: 'm', input: 'x', max_output_tokens: 0 }, 'max_output_tokens'],
+    [{ model: 'm', input: 'x', user: 'u'.repeat(1_025) }, 'user'],
     [{ model: 'm', input: 'x', background: true }, 'background'],
     [{ model: 'm', input: 'x', previous_response_id: 'r' }, 'previous_response_id'],
     [{ model: 'm', input: 'x', conversation: { id: 'c' } }, 'conversation'],
