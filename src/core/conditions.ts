@@ -210,6 +210,21 @@ interface GatewayErrorDetails {
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Both can quote the client, whose words can be as long as its body. A provider's own message is shorter. */
+const MESSAGE_CHARACTERS_MAX = 3_000;
+const PARAM_CHARACTERS_MAX = 300;
+
+/** Where the field is cut, the message names it cut, too: what may be kept of a message is found by its field. */
+function messageOf({ message, param }: GatewayErrorDetails): string | undefined {
+  const shown = cut(param, PARAM_CHARACTERS_MAX);
+  const said = shown === param ? message : message?.replaceAll(`${param}`, () => `${shown}`);
+  return cut(said, MESSAGE_CHARACTERS_MAX);
+}
+
+function cut(text: string | undefined, max: number): string | undefined {
+  return text === undefined || text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`;
+}
+
 /** The only error that the HTTP side turns into a reply other than `internal_error`. */
 export class GatewayError extends Error {
   readonly condition: Condition;
@@ -220,11 +235,11 @@ export class GatewayError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
   constructor(condition: Condition, details: GatewayErrorDetails = {}) {
-    super(details.message ?? CONDITIONS[condition].sentence, { cause: details.cause });
+    super(messageOf(details) ?? CONDITIONS[condition].sentence, { cause: details.cause });
     this.name = 'GatewayError';
     this.condition = condition;
     this.kept = details.kept;
-    this.param = details.param;
+    this.param = cut(details.param, PARAM_CHARACTERS_MAX);
     this.retryAfterS = details.retryAfterS;
     this.billed = details.billed ?? false;
     this.details = details.details;

@@ -111,7 +111,8 @@ function decide(input: AdmissionInput, { caller, counted, exact }: Progress): De
   const { requestId } = input.request;
   const hold = holdRequest(requestId, caller.key, plan, counted);
   if (plan.request.run === undefined) return { plan, hold };
-  return { plan, hold: { ...hold, run: newRun(requestId, plan, input.policy) } };
+  const run = newRun(requestId, plan, input.policy);
+  return run instanceof GatewayError ? run : { plan, hold: { ...hold, run } };
 }
 
 function admitRequest(

@@ -1,4 +1,5 @@
 /** `background: true`: the response is made in the background, by a run that belongs to the gateway. */
+import { GatewayError } from '../core/conditions.ts';
 import type { Policy } from '../core/policy.ts';
 import { nowS } from '../core/time.ts';
 import type { NewRun } from '../ledger/port.ts';
@@ -43,21 +44,31 @@ export function requestIdOf(runId: string): string {
   return `req_${runId.slice(runId.indexOf('_') + 1)}`;
 }
 
-/** The run of a request begins with its hold, and is named after it. */
-export function newRun(requestId: string, plan: Plan, { responses, runs }: Policy): NewRun {
+/** The run of a request begins with its hold, and is named after it. A refusal where its response is too large to be stored. */
+export function newRun(requestId: string, plan: Plan, { responses, runs }: Policy): NewRun | GatewayError {
   const { body, state } = plan.request;
   const createdS = nowS();
   const id = responseIdOf(requestId);
-  const response = completeResponse(
+  const first = completeResponse(
     { id, background: true, status: 'in_progress', model: plan.model.id },
     { request: echoedRequest(body, state?.answer), outputLimit: plan.outputLimit, nowS: () => createdS },
   );
+  const response = JSON.stringify(first);
+  if (Buffer.byteLength(response) > responses.recordBytes) return tooLarge(responses.recordBytes);
   const input = JSON.stringify((state?.newInput ?? []).filter(isObject));
   return {
     id,
-    response: JSON.stringify(response),
+    response,
     input: Buffer.byteLength(input) > responses.recordBytes ? null : input,
     keepMs: responses.keepMs,
     keyBytesMax: runs.keyBytes,
   };
+}
+
+/** It repeats everything of the request but its input. */
+function tooLarge(recordBytes: number): GatewayError {
+  return new GatewayError('invalid_request', {
+    message: `background: without its output the response is larger than one that is stored may be (${recordBytes} bytes). Send shorter instructions, tools and settings.`,
+    param: 'background',
+  });
 }

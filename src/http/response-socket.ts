@@ -1,12 +1,15 @@
 /**
  * One WebSocket on `/v1/responses`. Each `response.create` is a request like one over HTTP, with an id, a place in the rate
- * limit, a hold, a charge and a record of its own; they are served one after the other.
+ * limit, a hold, a charge and a record of its own; they are served one after the other. A `response.steer` takes a place in the
+ * rate limit, too.
  */
 import { GatewayError } from '../core/conditions.ts';
 import { RESPONSES_OVER_WEBSOCKET } from '../core/endpoints.ts';
 import type { KeyRecord } from '../core/key.ts';
 import { RequestRecord } from '../core/request-record.ts';
 import { prepareResponse } from '../endpoints/prepare-response.ts';
+import { countAgainstRateLimit } from '../exchange/admit.ts';
+import { authenticate } from '../exchange/authenticate.ts';
 import type { Gateway } from '../exchange/gateway.ts';
 import type { ResponseMemory } from '../exchange/response-memory.ts';
 import { run } from '../exchange/run.ts';
@@ -14,7 +17,7 @@ import type { WebSocketConnection, WebSocketHandler } from '../transport/server.
 import type { HttpRequest } from './http-request.ts';
 import { newRequestId } from './request-id.ts';
 import { serveRequest } from './serve-request.ts';
-import { type CreateMessage, readMessage } from './socket-message.ts';
+import { type CreateMessage, readMessage, type SteerMessage } from './socket-message.ts';
 import { SocketReply } from './socket-reply.ts';
 import { SocketRequest } from './socket-request.ts';
 
@@ -25,6 +28,7 @@ const UNREAD_BYTES_MAX = 1_024 * 1_024;
 /** RFC 6455, 7.4.1. */
 const GOING_AWAY = 1001;
 const TOO_LARGE = 1009;
+const NOTHING = Buffer.alloc(0);
 
 export interface ResponseSocketOptions {
   readonly gateway: Gateway;
@@ -51,6 +55,8 @@ export class ResponseSocket implements WebSocketHandler {
   #connection: WebSocketConnection | null = null;
   readonly #waiting: CreateMessage[] = [];
   #serving = false;
+  /** How many of them have no answer yet. */
+  #steers = 0;
   #reply: SocketReply | null = null;
   #ending: Ending | null = null;
   /** Of events beside the streams, since the client has last read everything. */
@@ -73,8 +79,8 @@ export class ResponseSocket implements WebSocketHandler {
   onMessage(content: Buffer, isText: boolean): void {
     const message = readMessage(content, isText);
     if (message.type === 'steer') {
-      const { input, previous_response_id } = message.event;
-      this.#say(Buffer.from(JSON.stringify({ ...STEER_FAILED, steer: { input, previous_response_id } })));
+      if (this.#steers < WAITING_MAX) void this.#failToSteer(message);
+      else void this.#refuse(null, new GatewayError('rate_limit_exceeded', WAITING));
     } else if (this.#ending?.waiting) void this.#refuse(message, this.#ending.waiting);
     else if (!this.#hasRoomFor(message)) void this.#refuse(message, new GatewayError('rate_limit_exceeded', WAITING));
     else {
@@ -147,6 +153,20 @@ export class ResponseSocket implements WebSocketHandler {
     await serveRequest(gateway, reply, () => (prepares ? prepareResponse : run)(gateway, request, reply));
     this.#reply = null;
     await this.#untilTaken(reply.lingerMs ?? gateway.policy().limits.bodyTimeoutMs);
+  }
+
+  /** At once, beside the response that runs. */
+  async #failToSteer({ steer }: SteerMessage): Promise<void> {
+    const { gateway, opened } = this.#options;
+    const reply = this.#newReply(null);
+    if (reply === null) return;
+    const request = new SocketRequest(opened, reply.record, this.memory, NOTHING);
+    this.#steers += 1;
+    await serveRequest(gateway, reply, async () => {
+      await countAgainstRateLimit(gateway, request, await authenticate(gateway, request));
+      reply.send(200, '', Buffer.from(JSON.stringify({ ...STEER_FAILED, steer })));
+    });
+    this.#steers -= 1;
   }
 
   /** It is a request all the same, which somebody may look for. `message`: null where it was not read. */

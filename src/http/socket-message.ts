@@ -1,10 +1,17 @@
 /** What a client may say over a WebSocket on `/v1/responses`. */
 import { GatewayError } from '../core/conditions.ts';
-import { type Json, type JsonObject, parseJson } from '../lib/json.ts';
+import { isObject, type Json, type JsonObject, parseJson } from '../lib/json.ts';
 import { change } from '../wire/json/edit.ts';
-import { type Layout, layoutAt } from '../wire/json/scan.ts';
+import { bodyLayout } from '../wire/json/parse-request.ts';
+import type { Layout } from '../wire/json/scan.ts';
 
 const STREAM_ID_CHARACTERS_MAX = 200;
+/** What is read of a message by itself is not larger: a `stream_id` with each of its characters escaped. */
+const VALUE_BYTES_MAX = 2_048;
+/** The answer to a larger one repeats nothing of it. */
+const STEER_BYTES_MAX = 65_536;
+/** A value that no member may have which is read here. */
+const UNREADABLE: Json = [];
 
 /** A response is asked for. */
 export interface CreateMessage {
@@ -17,18 +24,23 @@ export interface CreateMessage {
   readonly body: Buffer | GatewayError;
 }
 
-interface SteerMessage {
+export interface SteerMessage {
   readonly type: 'steer';
-  readonly event: JsonObject;
+  /** What the answer repeats: the client may want to send it in another way. */
+  readonly steer: JsonObject;
 }
 
-/** Never throws: what is wrong with a message is found when it is served, after its place in the rate limit was taken. */
+/**
+ * Never throws: what is wrong with a message is found when it is served, after its place in the rate limit was taken. Before
+ * that nothing is made of it but a scan for its members, which ends where a body would be refused.
+ */
 export function readMessage(content: Buffer, isText: boolean): CreateMessage | SteerMessage {
   if (!isText) return refused(null, 'Send events as text messages, not as binary ones.');
   const view = content.toString('latin1');
-  const layout = layoutAt(view, 0);
+  const layout = bodyLayout(view);
   // The reader of bodies says what is wrong with it.
-  if (layout === null) return { type: 'create', streamId: null, prepares: false, body: content };
+  if (layout === null || typeof layout === 'string')
+    return { type: 'create', streamId: null, prepares: false, body: content };
   const member = (name: string): Json | undefined => memberOf(content, layout, name);
   const type = member('type');
   const streamId = member('stream_id') ?? null;
@@ -36,8 +48,9 @@ export function readMessage(content: Buffer, isText: boolean): CreateMessage | S
     return refused(null, `stream_id must be a string of 1 to ${STREAM_ID_CHARACTERS_MAX} characters.`, 'stream_id');
   }
   if (type === 'response.steer') {
-    const event = parseJson(content.toString());
-    return { type: 'steer', event: (event ?? {}) as JsonObject };
+    const event = content.length > STEER_BYTES_MAX ? null : parseJson(content.toString());
+    const { input, previous_response_id } = isObject(event) ? event : {};
+    return { type: 'steer', steer: { input, previous_response_id } };
   }
   if (type !== 'response.create') return refused(streamId, 'type must be response.create or response.steer.', 'type');
   const generate = member('generate') ?? true;
@@ -66,7 +79,11 @@ function bodyOf(content: Buffer, layout: Layout): Buffer {
 /** Of several of one name the last, as JSON is read; undefined where there is none. */
 function memberOf(content: Buffer, { members }: Layout, name: string): Json | undefined {
   const found = members.findLast((member) => member.name === name);
-  return found && parseJson(content.toString('utf8', found.valueStart, found.valueEnd));
+  if (found === undefined) return undefined;
+  const { valueStart, valueEnd } = found;
+  const value =
+    valueEnd - valueStart > VALUE_BYTES_MAX ? undefined : parseJson(content.toString('utf8', valueStart, valueEnd));
+  return value === undefined ? UNREADABLE : value;
 }
 
 function isStreamId(text: string): boolean {

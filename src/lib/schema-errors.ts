@@ -28,7 +28,7 @@ export function describeErrors(errors: readonly ErrorObject[], types: TypeNames 
   if (expected.length > 0) {
     return `must be ${alternatives([...new Set(expected)].map((type) => types[type] ?? type))}`;
   }
-  const { keyword, params, parentSchema } = first;
+  const { keyword, params, parentSchema, propertyName } = first;
   switch (keyword) {
     case 'required':
       return 'is required';
@@ -48,6 +48,10 @@ export function describeErrors(errors: readonly ErrorObject[], types: TypeNames 
         : rangeSentence(parentSchema, types);
     case 'minLength':
       return 'must not be empty';
+    case 'maxLength':
+      return `must not have ${propertyName === undefined ? '' : 'a name of '}more than ${params.limit} characters`;
+    case 'maxProperties':
+      return `must not have more than ${params.limit} fields`;
     case 'minItems':
       return `must have at least ${params.limit} item${params.limit === 1 ? '' : 's'}`;
     case 'maxItems':

@@ -54,7 +54,7 @@ export function translateLane(request: TranslateRequest): LaneWithWarnings {
   const answers = answersThrough({
     ...request,
     names,
-    stop: withoutTaken(turn.settings.stop ?? [], to),
+    stop: withoutTaken(turn.settings.stop ?? [], from, to),
     jsonObject: written.asksForJsonObject,
     includeUsage: turn.includeUsage,
     outputLimit: () => sentLimit,
@@ -90,15 +90,16 @@ function refuseUnsent(asked: JsonObject, sent: Readonly<Record<string, unknown>>
   }
 }
 
-const STOP_SEQUENCES_MAX = 256;
+/** Of all together: they are kept as long as the answer goes on. */
+const STOP_CHARACTERS_MAX = 8_192;
 
-/** The stop sequences that the gateway applies itself: each is looked for in every piece of the answer. */
-function withoutTaken(stop: readonly string[], to: WireFormat): readonly string[] {
+/** The stop sequences that the gateway applies itself: they are looked for in every piece of the answer. */
+function withoutTaken(stop: readonly string[], from: WireFormat, to: WireFormat): readonly string[] {
   const taken = new Set(to.takenStopSequences(stop));
   const rest = stop.filter((sequence) => !taken.has(sequence));
-  // Only the messages format takes so many.
-  if (rest.length > STOP_SEQUENCES_MAX) {
-    refuse('stop_sequences', `stop_sequences must not have more than ${STOP_SEQUENCES_MAX} items for this model.`);
+  if (rest.reduce((sum, { length }) => sum + length, 0) > STOP_CHARACTERS_MAX) {
+    const field = from.name === 'messages' ? 'stop_sequences' : 'stop';
+    refuse(field, `${field} must not have more than ${STOP_CHARACTERS_MAX} characters together for this model.`);
   }
   return rest;
 }

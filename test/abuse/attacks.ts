@@ -4,6 +4,7 @@ import { LARGE_FRAMES } from './attacks/frames.ts';
 import { IDLE_CONNECTIONS } from './attacks/idle.ts';
 import { INLINE_TOOLS } from './attacks/inline-tools.ts';
 import { JSON_VALUES } from './attacks/json-values.ts';
+import { LONG_WORK } from './attacks/long-work.ts';
 import { NEVER_READING } from './attacks/never-reading.ts';
 import { PIPELINING } from './attacks/pipelining.ts';
 import { TEXT_WORK } from './attacks/text.ts';
@@ -19,6 +20,7 @@ export const ATTACKS: readonly Attack[] = [
   INLINE_TOOLS,
   COUNT_FLOOD,
   TEXT_WORK,
+  LONG_WORK,
   PIPELINING,
   TINY_CHUNKS,
   JSON_VALUES,

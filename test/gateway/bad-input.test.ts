@@ -120,6 +120,7 @@ describe('fuzzed fields', () => {
       tools: notList,
       tool_choice: fc.oneof(number, flag, nothing, list),
       user: notText,
+      metadata: fc.oneof(notObject, fc.constant({ a: 1 })),
     },
     responses: {
       model: fc.oneof(notText, fc.constant('')),
@@ -129,6 +130,8 @@ describe('fuzzed fields', () => {
       max_output_tokens: notCount,
       tools: notList,
       tool_choice: fc.oneof(number, flag, nothing, list),
+      user: notText,
+      metadata: fc.oneof(notObject, fc.constant({ a: 1 })),
     },
     input_tokens: {
       model: fc.oneof(notText, fc.constant('')),

@@ -145,6 +145,16 @@ describe('[R80] a response over a WebSocket', () => {
     assert.ok(ended.some((record) => record.requestId === requestId && record.condition === 'rate_limit_exceeded'));
   });
 
+  test('a steer takes its place in the rate limit, too', async () => {
+    const key = await gateway.creditKey({ rpm_limit: 2 });
+    await using client = await SocketClient.open(key);
+    const steer = { type: 'response.steer', previous_response_id: 'resp_1', input: 'Rather in French' };
+    assert.equal((await client.send(steer).next()).type, 'response.steer.failed');
+    assert.equal((await client.send(steer).next()).type, 'response.steer.failed');
+    assert.equal((await client.send(steer).refused()).code, 'rate_limit_exceeded');
+    assert.equal((await client.create('Hello').refused()).code, 'rate_limit_exceeded');
+  });
+
   test('[F26] a key that is disabled meanwhile is refused with the next request', async () => {
     const key = await gateway.creditKey();
     await using client = await SocketClient.open(key);

@@ -105,10 +105,18 @@ describe('[F41] hostile text takes time in proportion to its length', () => {
 
 function requestOf(format: Format, text: string): object {
   const tool = { type: text, name: text, description: text };
-  const common = { model: text, metadata: { [text]: text }, tools: [tool], user: text, [text]: text };
+  const common = { model: text, tools: [tool], user: text, [text]: text };
   const said = { role: 'user', content: text };
   if (format === 'responses') return { ...common, input: [said, { type: text, call_id: text }], instructions: text };
-  return { ...common, max_tokens: 5, messages: [said, said], stop_sequences: [text], stop: [text], system: text };
+  const asked = {
+    ...common,
+    max_tokens: 5,
+    messages: [said, said],
+    stop_sequences: [text],
+    stop: [text],
+    system: text,
+  };
+  return format === 'messages' ? { ...asked, metadata: { [text]: text } } : asked;
 }
 
 /** As far as a request gets before anything of it is asked of the ledger. */

@@ -4,8 +4,8 @@ import { compact, type JsonObject, numberAt } from '../../lib/json.ts';
 import { refuse } from '../../wire/errors.ts';
 import { effortOf } from '../../wire/translate/settings.ts';
 import type { ToolNames } from '../../wire/translate/tool-names.ts';
-import { functionDescription, functionSchema, usableTools } from '../../wire/translate/tools.ts';
-import type { ClientTool, OutputShape, ToolRef, Turn } from '../../wire/translate/turn.ts';
+import { allowedTools, functionDescription, functionSchema, usableTools } from '../../wire/translate/tools.ts';
+import type { ClientTool, OutputShape, Turn } from '../../wire/translate/turn.ts';
 import { type PromptRules, writePrompt } from './prompt.ts';
 
 type ToolChoice = NonNullable<LanguageModelV4CallOptions['toolChoice']>;
@@ -19,7 +19,7 @@ const EFFORTS: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 
 export function writeCallOptions(body: JsonObject, turn: Turn, rules: PromptRules): LanguageModelV4CallOptions {
   const { settings } = turn;
   if (settings.moderation !== undefined) refuse('moderation', 'Moderation is not supported by this model.');
-  const tools = offeredTools(turn);
+  const tools = allowedTools(turn, usableTools(turn, [])).filter((tool) => tool.kind !== 'foreign');
   const effort = EFFORTS.find((one) => one === effortOf(turn));
   return compact({
     prompt: writePrompt(turn, rules),
@@ -35,15 +35,6 @@ export function writeCallOptions(body: JsonObject, turn: Turn, rules: PromptRule
     toolChoice: tools.length > 0 ? writeToolChoice(turn, rules.names) : undefined,
     reasoning: effort,
   }) as LanguageModelV4CallOptions;
-}
-
-/** The choice cannot be narrowed to some tools, so the others are not offered. */
-function offeredTools(turn: Turn): readonly ClientTool[] {
-  const tools = usableTools(turn, []).filter((tool) => tool.kind !== 'foreign');
-  const choice = turn.toolChoice;
-  if (choice?.kind !== 'allowed') return tools;
-  const same = (one: ToolRef, other: ToolRef): boolean => one.name === other.name && one.namespace === other.namespace;
-  return tools.filter((tool) => choice.tools.some((allowed) => same(allowed, tool)));
 }
 
 function writeTool(tool: ClientTool, names: ToolNames): LanguageModelV4FunctionTool {

@@ -10,7 +10,7 @@ import type {
 } from '@ai-sdk/provider';
 import { refuse } from '../../wire/errors.ts';
 import type { ToolNames } from '../../wire/translate/tool-names.ts';
-import { argumentsValue, groupToolResults, leaveOut } from '../../wire/translate/tools.ts';
+import { argumentsValue, groupToolResults, leaveOut, refuseVastArguments } from '../../wire/translate/tools.ts';
 import type { Part, ReasoningPart, TextPart, ToolResultPart, Turn, TurnMessage } from '../../wire/translate/turn.ts';
 import { type MediaRules, writeFile, writeImage } from './media.ts';
 import { type Signatures, unseal } from './signatures.ts';
@@ -34,6 +34,7 @@ type AnswerPart = LanguageModelV4TextPart | LanguageModelV4ReasoningPart | Langu
 
 /** Throws `GatewayError('invalid_request')` on what the model cannot be given. */
 export function writePrompt(turn: Turn, rules: PromptRules): LanguageModelV4Prompt {
+  refuseVastArguments(turn);
   const settled = groupToolResults(turn.messages);
   const toolNames = namesOfCalls(turn, rules);
   const talk = settled.findIndex(({ role }) => role === 'user' || role === 'assistant');

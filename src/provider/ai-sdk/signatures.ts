@@ -3,7 +3,8 @@
  * travel through the client as the `encrypted_content` of a reasoning item: a string that clients of every format keep
  * and send back.
  */
-import { isObject, type JsonObject, parseJson, stringAt } from '../../lib/json.ts';
+import { isObject, type JsonObject, stringAt } from '../../lib/json.ts';
+import { parseInner } from '../../wire/json/parse-inner.ts';
 
 /** The signature by the name under which the package looks for it. */
 export type Signatures = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -17,6 +18,7 @@ interface Sealed {
 }
 
 const MARK = 'aisdk1.';
+const SEALED_VALUES_MAX = 100;
 /**
  * The client could change what it sends back, so nothing but signatures is taken: other metadata would be options of
  * the package, such as references to what is stored in the operator's account.
@@ -51,7 +53,7 @@ export function seal({ provider, callId, signatures }: Sealed): string {
 /** Undefined for what this side has not sealed. */
 export function unseal(encrypted: string | undefined): Sealed | undefined {
   if (!encrypted?.startsWith(MARK)) return undefined;
-  const value = parseJson(Buffer.from(encrypted.slice(MARK.length), 'base64url').toString());
+  const value = parseInner(Buffer.from(encrypted.slice(MARK.length), 'base64url').toString(), SEALED_VALUES_MAX);
   if (!isObject(value)) return undefined;
   return sealed(value);
 }

@@ -1,6 +1,6 @@
 /** Chat completions (Format A): the single source of the validator, the types and the OpenAPI document. */
 import { Type } from '../../lib/schema-builder.ts';
-import { AnyObject, ModelId, Stream, TokenCount, ToolName, whenType } from '../schema/parts.ts';
+import { AnyObject, Metadata, ModelId, Stream, TokenCount, ToolName, whenType } from '../schema/parts.ts';
 
 /** A function call, which one without a type is too, must be complete; calls of other types are passed on as they are. */
 const ToolCall = Type.Object(
@@ -53,6 +53,7 @@ export const ChatRequest = Type.Object({
   tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
   user: Type.Optional(Type.String()),
+  metadata: Type.Optional(Metadata),
 });
 
 const ChatUsage = Type.Object({

@@ -2,7 +2,16 @@
  * Edits of a JSON text by byte ranges. Nothing is serialised again: numbers, key order and white space outside the
  * edited ranges stay as they were written.
  */
-import { type Layout, layoutAt, type Member, memberRanges, OPEN_BRACKET, objectsOfList, type Range } from './scan.ts';
+import {
+  COMMA,
+  type Layout,
+  layoutAt,
+  type Member,
+  OPEN_BRACKET,
+  objectsOfList,
+  type Range,
+  skipSpace,
+} from './scan.ts';
 
 /** Replaces the bytes from `start` to `end`; an insertion where both are equal. */
 interface Edit {
@@ -165,4 +174,24 @@ function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   }
   bytes.copy(out, to, from);
   return out;
+}
+
+/** The parts to cut out of the text so that these members are gone, each with one comma; in the order of the text. */
+export function memberRanges(text: string, layout: Layout, isRemoved: (member: Member) => boolean): Range[] {
+  const ranges: Range[] = [];
+  let end = layout.open + 1;
+  let anyKept = false;
+  for (const member of layout.members) {
+    if (!isRemoved(member)) {
+      anyKept = true;
+      end = member.valueEnd;
+      continue;
+    }
+    // The comma before it goes too, or, where nothing before it is kept, the comma behind it.
+    const comma = skipSpace(text, member.valueEnd);
+    const cutEnd = !anyKept && text.charCodeAt(comma) === COMMA ? comma + 1 : member.valueEnd;
+    ranges.push({ start: end, end: cutEnd });
+    end = cutEnd;
+  }
+  return ranges;
 }

@@ -3,8 +3,9 @@
  * neither the validation nor a provider meets it. What the public schemas do not know stays as it was sent.
  */
 import type { Json, JsonObject } from '../../lib/json.ts';
+import { memberRanges } from './edit.ts';
 import { type ParsedBody, parseBody } from './parse-request.ts';
-import { type Layout, layoutAt, memberRanges, OPEN_BRACE, OPEN_BRACKET, objectsOfList, type Range } from './scan.ts';
+import { type Layout, layoutAt, OPEN_BRACE, OPEN_BRACKET, objectsOfList, type Range } from './scan.ts';
 
 /** The optional members of an object, and those of the objects inside it. Other members are never looked into. */
 export interface OptionalFields {

@@ -1,6 +1,6 @@
 /**
  * The client's bytes become an object here, once. What is refused: text that is not UTF-8 JSON with an object at the
- * top, more values than the operator allows, nesting that no real request has, members named `__proto__`, lone surrogates,
+ * top, more values than the operator allows, nesting or numbers that no real request has, members named `__proto__`, lone surrogates,
  * and a member that its object has twice, at any depth: servers differ in which of the two they read, so that one could
  * hide what the other asks for.
  */
@@ -9,19 +9,20 @@ import { GatewayError } from '../../core/conditions.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 import { hasMoreValues } from '../../lib/json-values.ts';
 import { repeatedMember } from './repeated-member.ts';
-import { type Layout, objectLayout } from './scan.ts';
+import { type Layout, type LayoutRefusal, objectLayout } from './scan.ts';
 
-const DEPTH_MAX = 256;
+export const DEPTH_MAX = 256;
+/** The time to read a number grows with the square of its digits. */
+export const SCALAR_BYTES_MAX = 100;
+const LONG_NUMBER = `The request body has a number of more than ${SCALAR_BYTES_MAX} characters.`;
 const MEMBERS_MAX = 1024;
-/** Names come from the client, and can be as long as its body. */
-const PATH_CHARACTERS_MAX = 300;
 const LONE_SURROGATE = 'has a lone surrogate, which is not text';
 /**
  * A body of up to this size has its values counted while its members are found, which spares it a pass: 75 of 510 µs at 200 KB.
  * A larger one may have millions of them: it is refused before anything else is made of it.
  */
 const COUNTED_LATE_BYTES_MAX = 1_048_576;
-const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX };
+const LIMITS = { depthMax: DEPTH_MAX, membersMax: MEMBERS_MAX, scalarMax: SCALAR_BYTES_MAX };
 
 export interface ParsedBody {
   readonly bytes: Buffer;
@@ -46,8 +47,9 @@ export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): 
   const ascii = isAscii(bytes);
   if (!ascii && !isUtf8(bytes)) throw refusal('The request body is not valid UTF-8.');
   const view = bytes.toString('latin1');
-  const layout = objectLayout(view, 0, LIMITS);
+  const layout = bodyLayout(view);
   if (layout === 'too deep') throw refusal(`The request body is nested deeper than ${DEPTH_MAX} levels.`);
+  if (layout === 'long number') throw refusal(LONG_NUMBER);
   if (layout === 'too many members') throw refusal(`The request body has more than ${MEMBERS_MAX} fields.`);
   if (layout === null) throw notAnObject(view);
   if (layout.valuesInAll > valuesMax) throw tooManyValues(valuesMax);
@@ -56,6 +58,11 @@ export function parseBody(bytes: Buffer, valuesMax = Number.POSITIVE_INFINITY): 
   if (!isObject(body)) throw refusal('The request body must be a JSON object.');
   if (membersIn(body) !== layout.membersInAll) throw memberRefusal(view, body);
   return { bytes, received: bytes, body, layout };
+}
+
+/** `view`: Latin-1. No further than a body may be nested and have fields. */
+export function bodyLayout(view: string): Layout | LayoutRefusal | null {
+  return objectLayout(view, 0, LIMITS);
 }
 
 /** The scan does not distinguish another JSON value from a broken object; the first character does. */
@@ -94,7 +101,7 @@ function isFaultyName(name: string): boolean {
 
 /** Parsing keeps one member of each name, so that the text has more of them than the object where one is repeated. */
 function memberRefusal(view: string, body: JsonObject): GatewayError {
-  const repeated = repeatedMember(view)?.slice(0, PATH_CHARACTERS_MAX) ?? null;
+  const repeated = repeatedMember(view);
   const fault = repeated === null ? faultIn(body) : null;
   const path = fault?.path ?? repeated ?? '';
   return refusal(`${path} ${fault?.reason ?? 'is given more than once'}.`, path);

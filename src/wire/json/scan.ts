@@ -7,6 +7,7 @@
  */
 export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const SPACE = 0x20;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
 export const OPEN_BRACE = 0x7b;
@@ -32,10 +33,13 @@ export interface Layout {
 }
 
 /** What is counted in a value, at all depths. */
-interface Tally {
+export interface Tally {
   members: number;
   /** Members of objects and elements of arrays. */
   values: number;
+  /** The most bytes of a number, or of another value without quotes or brackets; the scan ends at a longer one. */
+  readonly scalarMax: number;
+  hasLongScalar: boolean;
 }
 
 /** The bytes from `start` up to, not including, `end`. */
@@ -44,9 +48,10 @@ export interface Range {
   readonly end: number;
 }
 
-type LayoutRefusal = 'too deep' | 'too many members';
+export type LayoutRefusal = 'too deep' | 'too many members' | 'long number';
 
-const NO_LIMITS = { depthMax: Number.MAX_SAFE_INTEGER, membersMax: Number.MAX_SAFE_INTEGER };
+const ANY = Number.MAX_SAFE_INTEGER;
+const NO_LIMITS = { depthMax: ANY, membersMax: ANY, scalarMax: ANY };
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
@@ -87,7 +92,9 @@ export function valueEnd(
     const close = closingQuote(text, start + 1, end);
     return close === -1 ? -1 : close + 1;
   }
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return scalarEnd(text, start, end);
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+    return tally === null ? scalarEnd(text, start, end) : boundedScalarEnd(text, start, end, tally);
+  }
   let depth = 0;
   let at = start;
   while (at < end) {
@@ -102,8 +109,12 @@ export function valueEnd(
       if (tally !== null) tally.values++;
     } else if (code === COLON) {
       if (tally !== null) tally.members++;
-    } else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) {
-      return at + 1;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (--depth === 0) return at + 1;
+    } else if (tally !== null && code > SPACE) {
+      at = boundedScalarEnd(text, at, end, tally);
+      if (at === -1) return -1;
+      continue;
     }
     at++;
   }
@@ -125,19 +136,26 @@ function scalarEnd(text: string, start: number, end: number): number {
   return at;
 }
 
+/** -1 for one that is too long. */
+function boundedScalarEnd(text: string, start: number, end: number, tally: Tally): number {
+  const to = scalarEnd(text, start, Math.min(end, start + tally.scalarMax + 1));
+  tally.hasLongScalar = to - start > tally.scalarMax;
+  return tally.hasLongScalar ? -1 : to;
+}
+
 /**
  * The layout of the object at `start`. Null where the text is not a well-formed object as far as it was looked at; a
- * refusal where it is nested deeper than `depthMax` or has more than `membersMax` members of its own.
+ * refusal where it is nested deeper than `depthMax`, has more than `membersMax` members of its own, or a number that is too long.
  */
 export function objectLayout(
   text: string,
   start: number,
-  limits: { readonly depthMax: number; readonly membersMax: number },
+  { depthMax, membersMax, scalarMax }: Readonly<typeof NO_LIMITS>,
 ): Layout | LayoutRefusal | null {
   const open = skipSpace(text, start);
   if (text.charCodeAt(open) !== OPEN_BRACE) return null;
   const members: Member[] = [];
-  const inner: Tally = { members: 0, values: 0 };
+  const inner: Tally = { members: 0, values: 0, scalarMax, hasLongScalar: false };
   let at = skipSpace(text, open + 1);
   if (text.charCodeAt(at) === CLOSE_BRACE) return { open, members, membersInAll: 0, valuesInAll: 1 };
   for (;;) {
@@ -147,9 +165,10 @@ export function objectLayout(
     const colon = skipSpace(text, close + 1);
     if (text.charCodeAt(colon) !== COLON) return null;
     const from = skipSpace(text, colon + 1);
-    const to = valueEnd(text, from, text.length, limits.depthMax - 1, inner);
-    if (to === -1) return valueEnd(text, from, text.length) === -1 ? unclosed(text, from, limits.depthMax) : 'too deep';
-    if (members.length === limits.membersMax) return 'too many members';
+    const to = valueEnd(text, from, text.length, depthMax - 1, inner);
+    if (inner.hasLongScalar) return 'long number';
+    if (to === -1) return valueEnd(text, from, text.length) === -1 ? unclosed(text, from, depthMax) : 'too deep';
+    if (members.length === membersMax) return 'too many members';
     members.push({ name: memberName(text, at, close), valueStart: from, valueEnd: to });
     const mark = skipSpace(text, to);
     if (text.charCodeAt(mark) === CLOSE_BRACE) {
@@ -373,24 +392,4 @@ function utf8Share(unit: number): number {
   if (unit < 0x80) return 1;
   if (unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff)) return 2;
   return 3;
-}
-
-/** The parts to cut out of the text so that these members are gone, each with one comma; in the order of the text. */
-export function memberRanges(text: string, layout: Layout, isRemoved: (member: Member) => boolean): Range[] {
-  const ranges: Range[] = [];
-  let end = layout.open + 1;
-  let anyKept = false;
-  for (const member of layout.members) {
-    if (!isRemoved(member)) {
-      anyKept = true;
-      end = member.valueEnd;
-      continue;
-    }
-    // The comma before it goes too, or, where nothing before it is kept, the comma behind it.
-    const comma = skipSpace(text, member.valueEnd);
-    const cutEnd = !anyKept && text.charCodeAt(comma) === COMMA ? comma + 1 : member.valueEnd;
-    ranges.push({ start: end, end: cutEnd });
-    end = cutEnd;
-  }
-  return ranges;
 }

@@ -7,10 +7,12 @@ import { takenByMessages } from '../translate/stop-sequences.ts';
 import { enforcedSchema } from '../translate/strict-schema.ts';
 import type { ToolNames } from '../translate/tool-names.ts';
 import {
+  allowedTools,
   functionDescription,
   functionSchema,
   groupToolResults,
   refuseEmptyInput,
+  refuseVastArguments,
   usableTools,
   type WriteContext,
 } from '../translate/tools.ts';
@@ -21,7 +23,6 @@ import type {
   TargetTraits,
   TextPart,
   ToolChoice,
-  ToolRef,
   Turn,
   TurnMessage,
   WrittenTurn,
@@ -34,6 +35,7 @@ export function messagesFromTurn(turn: Turn, traits: TargetTraits, names: ToolNa
   const warnings = [...turn.warnings];
   const writing: WriteContext = { turn, names, warnings, native: turn.origin === 'messages' };
   const tools = allowedTools(turn, usableTools(turn, warnings));
+  if (!writing.native) refuseVastArguments(turn);
   const { system, messages } = splitSystem(turn, writing);
   const toolChoice = tools.length > 0 ? writeToolChoice(turn, writing) : undefined;
   const asksForJsonObject = turn.settings.output?.kind === 'json';
@@ -112,14 +114,6 @@ function inRole(message: TurnMessage, writing: WriteContext): { role: string; pa
     part.type === 'text' ? { ...part, text: `<system>\n${part.text}\n</system>` } : part,
   );
   return { role: 'user', parts };
-}
-
-/** The format cannot narrow the choice to some tools, so the others are not offered. */
-function allowedTools(turn: Turn, tools: readonly (ClientTool | ForeignTool)[]): readonly (ClientTool | ForeignTool)[] {
-  const choice = turn.toolChoice;
-  if (choice?.kind !== 'allowed') return tools;
-  const same = (one: ToolRef, other: ToolRef): boolean => one.name === other.name && one.namespace === other.namespace;
-  return tools.filter((tool) => tool.kind !== 'foreign' && choice.tools.some((allowed) => same(allowed, tool)));
 }
 
 function writeTool(tool: ClientTool | ForeignTool, writing: WriteContext): unknown {

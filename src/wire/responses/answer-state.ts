@@ -1,6 +1,7 @@
 /** The state that the gateway keeps, as an answer shows it: the provider knows nothing of it. */
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
-import { layoutAt, memberRanges, objectsOfList } from '../json/scan.ts';
+import { memberRanges } from '../json/edit.ts';
+import { layoutAt, objectsOfList } from '../json/scan.ts';
 import { eventName, FrameSplitter, parsedData } from '../sse.ts';
 
 export interface AnswerState {

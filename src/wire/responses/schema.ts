@@ -1,7 +1,7 @@
 /** Responses (Format A): the single source of the validator, the types and the OpenAPI document. */
 import type { Static } from 'typebox';
 import { Type } from '../../lib/schema-builder.ts';
-import { AnyObject, ModelId, Stream, ToolName, whenType } from '../schema/parts.ts';
+import { AnyObject, Metadata, ModelId, Stream, ToolName, whenType } from '../schema/parts.ts';
 
 /** Tools that the client runs must be complete; tools of other types are passed on as they are. */
 const Tool = Type.Object(
@@ -25,6 +25,9 @@ export const ResponsesRequest = Type.Object({
   ),
   tools: Type.Optional(Type.Array(Tool)),
   tool_choice: Type.Optional(Type.Union([Type.String(), AnyObject])),
+  metadata: Type.Optional(Metadata),
+  // It costs nothing, and the answer repeats it.
+  user: Type.Optional(Type.String({ maxLength: 1_024 })),
   background: Type.Optional(
     Type.Boolean({
       description: 'Answered at once, and made while nobody waits. Needs `store`, which is the default.',

@@ -1,7 +1,7 @@
 /** Tools of the responses format, in both directions. Namespaces are flattened in the hub and grouped again here. */
 import { booleanAt, compact, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
-import type { ToolNames } from '../translate/tool-names.ts';
+import { identityOf, type ToolNames } from '../translate/tool-names.ts';
 import { functionDescription, functionSchema, openaiStrict } from '../translate/tools.ts';
 import type { ClientTool, ForeignTool, ToolChoice, ToolRef, Turn, TurnTool } from '../translate/turn.ts';
 
@@ -55,7 +55,7 @@ export function dedupeTools(tools: readonly TurnTool[]): readonly TurnTool[] {
   const seen = new Set<string>();
   return tools.filter((tool) => {
     if (tool.kind === 'foreign') return true;
-    const identity = `${tool.namespace ?? ''}\n${tool.name}`;
+    const identity = identityOf(tool);
     if (seen.has(identity)) return false;
     seen.add(identity);
     return true;

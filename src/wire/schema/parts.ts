@@ -17,6 +17,12 @@ export function whenType(type: string, then: TSchema): object {
   return { if: { properties: { type: { const: type } }, required: ['type'] }, then };
 }
 
+/** The public limits of what a request may bring for its client's own use: it costs nothing, is repeated and is stored. */
+export const Metadata = Type.Object(
+  {},
+  { maxProperties: 16, propertyNames: { maxLength: 64 }, additionalProperties: Type.String({ maxLength: 512 }) },
+);
+
 export const TokenCount = Type.Integer({ minimum: 0 });
 
 export const Stream = Type.Boolean({ default: false, description: 'Answer with server-sent events.' });

@@ -13,8 +13,6 @@ const ajv = new Ajv({
   meta: false,
   validateSchema: false,
 });
-/** A field's name comes from the client: a long one is cut. */
-const PARAM_LENGTH_MAX = 200;
 
 /** Returns the value itself, typed. Throws `GatewayError('invalid_request')`. */
 type Validator<Schema extends TSchema> = (value: unknown) => Static<Schema>;
@@ -30,9 +28,8 @@ export function validator<Schema extends TSchema>(schema: Schema): Validator<Sch
 
 function violation(errors: readonly ErrorObject[], value: unknown): GatewayError {
   const here = deepestErrors(errors);
-  const path = here[0] === undefined ? '' : readablePath(errorPointer(here[0]), value);
+  const param = here[0] === undefined ? '' : readablePath(errorPointer(here[0]), value);
   const sentence = describeErrors(here);
-  if (path === '') return new GatewayError('invalid_request', { message: `The request body ${sentence}.` });
-  const param = path.length > PARAM_LENGTH_MAX ? `${path.slice(0, PARAM_LENGTH_MAX)}…` : path;
+  if (param === '') return new GatewayError('invalid_request', { message: `The request body ${sentence}.` });
   return new GatewayError('invalid_request', { param, message: `${param} ${sentence}.` });
 }

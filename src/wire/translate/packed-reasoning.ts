@@ -3,11 +3,14 @@
  * (`encrypted_content` of a reasoning item, `signature` of a thinking block), so the original is packed into it.
  */
 import type { Format } from '../../core/endpoints.ts';
-import { isObject, parseJson, stringAt, stringsAt } from '../../lib/json.ts';
+import { isObject, stringAt, stringsAt } from '../../lib/json.ts';
+import { parseInner } from '../json/parse-inner.ts';
 import type { ReasoningBlock } from './turn.ts';
 
 /** How packed reasoning begins; no provider's own signature does. */
 const PACKED_MARK = 'mgt1.';
+/** The client could change what it sends back: reasoning has a text for each of its paragraphs. */
+const PACKED_VALUES_MAX = 1_000;
 
 export function isPacked(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith(PACKED_MARK);
@@ -20,7 +23,7 @@ export function packReasoning(reasoning: ReasoningBlock): string {
 /** The reasoning inside a string that this gateway packed; undefined for a provider's own. */
 export function unpackReasoning(packed: string): ReasoningBlock | undefined {
   if (!isPacked(packed)) return undefined;
-  const value = parseJson(Buffer.from(packed.slice(PACKED_MARK.length), 'base64url').toString());
+  const value = parseInner(Buffer.from(packed.slice(PACKED_MARK.length), 'base64url').toString(), PACKED_VALUES_MAX);
   if (!isObject(value)) return undefined;
   const { origin } = value;
   if (!isFormat(origin)) return undefined;

@@ -22,13 +22,18 @@ export const sameToolNames: ToolNames = {
   back: (name) => ({ kind: 'function', name }),
 };
 
+/** Tools of one identity are one tool. */
+export function identityOf({ namespace = '', name }: Pick<ToolRef, 'namespace' | 'name'>): string {
+  return `${namespace}\n${name}`;
+}
+
 export function toolNames(turn: Turn, to: Format): ToolNames {
   if (turn.origin === to) return sameToolNames;
   const outward = new Map<string, string>();
   const backward = new Map<string, ToolRef>();
   const names: ToolNames = {
     out(tool) {
-      const identity = `${tool.namespace ?? ''}\n${tool.name}`;
+      const identity = identityOf(tool);
       const known = outward.get(identity);
       if (known !== undefined) return known;
       const full = tool.namespace === undefined ? tool.name : `${tool.namespace}__${tool.name}`;

@@ -1,10 +1,11 @@
 /** What the formats share in writing tools, calls and results. */
 
 import { shownName } from '../../core/request-text.ts';
-import { isObject, type Json, parseJson } from '../../lib/json.ts';
+import { isObject, type Json } from '../../lib/json.ts';
 import { refuse } from '../errors.ts';
+import { InnerValues, parseInner } from '../json/parse-inner.ts';
 import { isStrictSchema } from './strict-schema.ts';
-import type { ToolNames } from './tool-names.ts';
+import { identityOf, type ToolNames } from './tool-names.ts';
 import type {
   ClientTool,
   FilePart,
@@ -39,6 +40,9 @@ const CUSTOM_SCHEMA = {
   required: ['input'],
   additionalProperties: false,
 } as const;
+
+/** Of all calls of a conversation: as many as a body has by default. */
+const ARGUMENT_VALUES_MAX = 100_000;
 
 const NO_ARGUMENTS: Json = { type: 'object', properties: {} };
 
@@ -84,29 +88,51 @@ export function functionArguments(call: ToolCallPart): string {
   return call.input === '' ? '{}' : call.input;
 }
 
+/**
+ * For targets that hold arguments as objects. They are text within the body, so that its bounds do not hold for what is in
+ * them, and are counted before any of them is taken apart.
+ */
+export function refuseVastArguments({ messages, inputField }: Turn): void {
+  const values = new InnerValues();
+  for (const { parts } of messages) {
+    for (const part of parts) if (part.type === 'tool-call' && part.tool.kind !== 'custom') values.add(part.input);
+  }
+  if (values.count <= ARGUMENT_VALUES_MAX) return;
+  refuse(inputField, `${inputField}: the arguments of its calls have more than ${ARGUMENT_VALUES_MAX} JSON values.`);
+}
+
 /** The arguments of a call as an object, for the format that holds them so; a model's broken JSON is kept as text. */
 export function argumentsValue(call: ToolCallPart): Json {
   return argumentsObject(functionArguments(call));
 }
 
 export function argumentsObject(text: string): Json {
-  const value = parseJson(text);
+  const value = parseInner(text);
   if (value === null) return {};
   return isObject(value) ? value : { arguments: value ?? text };
 }
 
 /** The tools that the target can be given. Hosted tools may be left out while others remain, with a warning. */
 export function usableTools(turn: Turn, warnings: string[]): readonly (ClientTool | ForeignTool)[] {
-  return turn.tools.filter((tool, _index, all) => {
+  const others = turn.tools.some(({ kind }) => kind !== 'foreign');
+  return turn.tools.filter((tool) => {
     if (tool.kind !== 'foreign') return true;
     const name = String(tool.raw.type ?? tool.raw.name ?? 'unknown');
     if (!tool.hosted) refuse(tool.at, `The tool type "${name}" is not supported by this model.`);
-    if (!all.some((other) => other.kind !== 'foreign')) {
-      refuse(tool.at, `The hosted tool "${name}" is not supported by this model.`);
-    }
+    if (!others) refuse(tool.at, `The hosted tool "${name}" is not supported by this model.`);
     warnings.push(`${tool.at}: the hosted tool "${shownName(name)}" is left out`);
     return false;
   });
+}
+
+/** For targets that cannot narrow the choice to some tools: the others are not offered. */
+export function allowedTools(
+  { toolChoice }: Turn,
+  tools: readonly (ClientTool | ForeignTool)[],
+): readonly (ClientTool | ForeignTool)[] {
+  if (toolChoice?.kind !== 'allowed') return tools;
+  const allowed = new Set(toolChoice.tools.map(identityOf));
+  return tools.filter((tool) => tool.kind !== 'foreign' && allowed.has(identityOf(tool)));
 }
 
 /** For targets that refuse a request without a message, in the words of the client's own request. */

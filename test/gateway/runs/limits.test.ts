@@ -101,6 +101,21 @@ describe('a run that reaches a limit is failed, with its name, charged as produc
   });
 });
 
+test('[R76] a response that repeats more of its request than may be stored is refused before it begins', async () => {
+  await using scene = await runScene({ settings: { responses: { record_bytes: 4_096 } } });
+  const key = await scene.gateway.creditKey();
+  const long = 'x'.repeat(5_000);
+  for (const extra of [{ instructions: long }, { prompt_cache_key: long }, { safety_identifier: long }]) {
+    const body = { ...ASKED, ...extra };
+    const error = await errorReply(await call(`${key.origin}/v1/responses`, { key: key.key, body }), 'A');
+    assert.deepEqual([error.status, error.param], [400, 'background']);
+    assert.match(error.message, /4096 bytes/);
+  }
+  assert.equal((await usage(key)).credits.reserved, 0);
+  await sdk(key).responses.create(ASKED);
+  (await scene.upstream.next()).reset();
+});
+
 test('[R77] streams are closed at streams.total without a terminal event, and the run goes on', async () => {
   await using scene = await runScene({ streams: { total: 1 } });
   const key = await scene.gateway.creditKey();

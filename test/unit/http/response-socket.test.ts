@@ -5,7 +5,7 @@ import { NO_LOG } from '../../../src/core/log.ts';
 import { NO_OBSERVER } from '../../../src/core/request-record.ts';
 import type { Gateway } from '../../../src/exchange/gateway.ts';
 import { ResponseMemories } from '../../../src/exchange/response-memory.ts';
-import { ResponseSocket, type ResponseSocketOptions } from '../../../src/http/response-socket.ts';
+import { ResponseSocket, type ResponseSocketOptions, WAITING_MAX } from '../../../src/http/response-socket.ts';
 import type { WebSocketConnection } from '../../../src/transport/server.ts';
 
 const CREATE = Buffer.from('{"type":"response.create","model":"m","input":"Hello","stream_id":"a"}');
@@ -113,4 +113,14 @@ test('[R80] what was sent before a frame that cannot be is answered, and then it
   goOn();
   assert.match(await connection.ended.promise, /^1002 /);
   assert.deepEqual(connection.codes(), ['invalid_credentials', 'invalid_credentials']);
+});
+
+test('[R80] of steers that nobody has answered yet there are no more than requests that wait', async () => {
+  const { socket, connection } = scene();
+  const steer = Buffer.from('{"type":"response.steer","previous_response_id":"r","input":"Go on"}');
+  for (let i = 0; i < WAITING_MAX + 3; i++) socket.onMessage(steer, true);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(connection.codes(), Array(3).fill('rate_limit_exceeded'));
+  socket.drain();
+  await connection.ended.promise;
 });

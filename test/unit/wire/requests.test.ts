@@ -71,6 +71,7 @@ const CASES: Record<FormatName, [body: object, param: string][]> = {
     [{ model: 'm', input: ['x'] }, 'input[0]'],
     [{ model: 'm', input: 'x', instructions: 5 }, 'instructions'],
     [{ model: 'm', input: 'x', max_output_tokens: 0 }, 'max_output_tokens'],
+    [{ model: 'm', input: 'x', user: 'u'.repeat(1_025) }, 'user'],
     [{ model: 'm', input: 'x', background: true }, 'background'],
     [{ model: 'm', input: 'x', previous_response_id: 'r' }, 'previous_response_id'],
     [{ model: 'm', input: 'x', conversation: { id: 'c' } }, 'conversation'],
@@ -113,6 +114,27 @@ for (const [format, cases] of Object.entries(CASES) as [FormatName, [object, str
     });
   }
 }
+
+test('metadata has the public limits, where it is repeated and stored', () => {
+  const bodies = { chat: CHAT, responses: { model: 'm', input: 'x' } };
+  for (const [format, body] of Object.entries(bodies) as [FormatName, object][]) {
+    const sixteen = Object.fromEntries(
+      Array.from({ length: 16 }, (_none, i) => [`${i}`.padEnd(64, 'k'), 'v'.repeat(512)]),
+    );
+    infoOf(format, { ...body, metadata: sixteen });
+    for (const [metadata, param, message] of [
+      [{ ...sixteen, more: 'v' }, 'metadata', 'metadata must not have more than 16 fields.'],
+      [{ ['k'.repeat(65)]: 'v' }, 'metadata', 'metadata must not have a name of more than 64 characters.'],
+      [{ a: 'v'.repeat(513) }, 'metadata.a', 'metadata.a must not have more than 512 characters.'],
+      [{ a: 1 }, 'metadata.a', 'metadata.a must be a string.'],
+      [['a'], 'metadata', 'metadata must be an object.'],
+    ] as const) {
+      const error = refused(format, { ...body, metadata });
+      assert.deepEqual([error.param, error.message], [param, message]);
+    }
+  }
+  infoOf('messages', { ...CHAT, max_tokens: 1, metadata: { user_id: 'v'.repeat(1_000) } });
+});
 
 test('[R60] stored state, background work and provider file ids are refused by name', () => {
   const bodies = [{ background: true }, { previous_response_id: 'r' }, { conversation: 'c' }];

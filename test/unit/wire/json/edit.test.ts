@@ -23,7 +23,7 @@ const changes = fc.uniqueArray(
 
 /** As it is written; null where there is none. */
 function memberText(bytes: Buffer, name: string): string | null {
-  const layout = objectLayout(bytes.toString('latin1'), 0, { depthMax: 100, membersMax: 100 });
+  const layout = objectLayout(bytes.toString('latin1'), 0, { depthMax: 100, membersMax: 100, scalarMax: 100 });
   assert.ok(layout !== null && typeof layout === 'object');
   const member = layout.members.find((one) => one.name === name);
   return member === undefined ? null : bytes.toString('utf8', member.valueStart, member.valueEnd);

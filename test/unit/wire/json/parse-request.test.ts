@@ -103,6 +103,20 @@ describe('parseBody', () => {
     parseBody(Buffer.from(wide));
   });
 
+  test('[F22] a number of more digits than any has is refused, wherever it stands', () => {
+    const digits = '1'.repeat(101);
+    for (const text of [
+      `{"a":${digits}}`,
+      `{"a":[1,-${digits}]}`,
+      `{"a":{"b":0.${digits} }}`,
+      `{"a":[ ${digits}\n]}`,
+    ]) {
+      assert.match(refusal(text).message, /a number of more than 100 characters/);
+    }
+    const { body } = parseBody(Buffer.from(`{"a":[${'1'.repeat(100)},"${digits}",true${' '.repeat(200)},null]}`));
+    assert.deepEqual(body.a, [Number('1'.repeat(100)), digits, true, null]);
+  });
+
   test('[F22] a member named __proto__ is refused wherever it stands, however it is written', () => {
     assert.equal(refusal('{"__proto__":{}}').param, '__proto__');
     assert.equal(refusal('{"a":[{"\\u005f_proto__":1}]}').param, 'a[0].__proto__');
@@ -124,7 +138,10 @@ describe('parseBody', () => {
       ['{"a":"\\"b\\":1,","c":{"größe":{"b":2},"größe":{"b":2}}}', 'c.größe'],
       ['{"a":{"1":1,"b":{"1":1},"1":2}}', 'a.1'],
       ['{"a":{"__proto__":1,"__proto__":2}}', 'a.__proto__'],
-      [`{"a":${'[{"b":'.repeat(100)}{"c":1,"c":1}${'}]'.repeat(100)}}`, `a${'[0].b'.repeat(100)}.c`.slice(0, 300)],
+      [
+        `{"a":${'[{"b":'.repeat(100)}{"c":1,"c":1}${'}]'.repeat(100)}}`,
+        `${`a${'[0].b'.repeat(100)}.c`.slice(0, 299)}…`,
+      ],
     ];
     for (const [body, param] of refused) {
       const error = refusal(body);
