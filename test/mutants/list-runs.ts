@@ -34,8 +34,8 @@ export const RUN_MUTANTS: readonly Mutant[] = [
     edits: [
       [
         'ledger/books/runs.ts',
-        "states.push(row === undefined ? 'ended' : flag",
-        "states.push(row === undefined ? 'running' : flag",
+        "states.set(run, row === undefined ? 'ended' : flag",
+        "states.set(run, row === undefined ? 'running' : flag",
       ],
     ],
     tests: [[SQLITE, LOST]],
@@ -64,9 +64,9 @@ export const RUN_MUTANTS: readonly Mutant[] = [
     name: 'a cancelled run has no usage record',
     edits: [
       [
-        'exchange/run.ts',
-        "end.kind === 'stopped' && run === null ? 'cancelled'",
-        "end.kind === 'stopped' ? 'cancelled'",
+        'exchange/exchange.ts',
+        "const recorded = outcome !== 'cancelled' || this.run !== null;",
+        "const recorded = outcome !== 'cancelled';",
       ],
     ],
     tests: [[RUNS, 'is cancelled, also twice']],

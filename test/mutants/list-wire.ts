@@ -214,7 +214,7 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cached input is charged twice',
-    edits: [['wire/usage.ts', 'total - cacheRead - written : total;', 'total : total;']],
+    edits: [['wire/usage.ts', 'wholeInput : wholeInput - cached,', 'wholeInput : wholeInput,']],
     tests: [['test/unit/wire/passthrough/whole.test.ts'], ['test/translate/round-trip.test.ts']],
   },
   {
@@ -229,8 +229,19 @@ export const WIRE_MUTANTS: readonly Mutant[] = [
     tests: [[BROKEN, '[F18]']],
   },
   {
+    name: 'a part of an unknown type brings nothing',
+    edits: [
+      [
+        'wire/attachments.ts',
+        'else if (!known || isMedia(name, value)) others = 1;',
+        'else if (known && isMedia(name, value)) others = 1;',
+      ],
+    ],
+    tests: [['test/unit/wire/attachments.test.ts'], ['test/gateway/billing/unknown-parts.test.ts']],
+  },
+  {
     name: 'a report of no output beside content is believed',
-    edits: [['wire/reported-usage.ts', 'tokens.output === 0 && outputBytes > 0', 'tokens.output < 0']],
+    edits: [['wire/reported-usage.ts', 'tokens.output === 0 && seen > 0', 'tokens.output < 0']],
     tests: [['test/gateway/upstream/impossible-usage.test.ts', 'no output beside content']],
   },
   {
