@@ -56,7 +56,9 @@ export function keysTable(keys: readonly KeyView[]): readonly string[] {
   ]);
 }
 
-export function auditText(report: Omit<AuditView, 'flagged_charges'> & Partial<AuditView>): readonly string[] {
+export function auditText(
+  report: Omit<AuditView, 'flagged_charges'> & Partial<Pick<AuditView, 'flagged_charges'>>,
+): readonly string[] {
   const scope = `${report.keys} keys, ${report.entries} entries, ${report.live_holds} live holds`;
   const { flagged_charges: newest = [] } = report;
   const shown = newest.length === 0 ? '.' : report.flagged > newest.length ? `, the newest ${newest.length}:` : ':';

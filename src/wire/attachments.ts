@@ -119,6 +119,17 @@ export class AttachmentTally {
     }
   }
 
+  /** With the parts of their contents. */
+  parts(parts: readonly Json[], path: string): void {
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index];
+      if (!isObject(part)) continue;
+      const at = `${path}[${index}]`;
+      this.part(part, at);
+      if (Array.isArray(part.content)) this.parts(part.content, `${at}.content`);
+    }
+  }
+
   #addHeld(holder: JsonObject, path: string): void {
     refuseStored(holder, path);
     // The source of a document can be its text.

@@ -209,17 +209,6 @@ export const EXCHANGE_MUTANTS: readonly Mutant[] = [
     tests: [[CANCELLATION, 'mid-stream: closed at once, what was produced is charged, no usage record (chat)']],
   },
   {
-    name: 'a completed answer is given up without its charge',
-    edits: [
-      [
-        'exchange/run.ts',
-        "if (end?.kind === 'complete') await ignoreStoreFailure(",
-        "if (end?.kind === 'failed') await ignoreStoreFailure(",
-      ],
-    ],
-    tests: [['test/unit/exchange/give-up.test.ts']],
-  },
-  {
     name: 'cancellation charge: it leaves a usage record',
     edits: [
       [

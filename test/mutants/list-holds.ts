@@ -59,4 +59,15 @@ export const HOLD_MUTANTS: readonly Mutant[] = [
     edits: [['routing/output-speeds.ts', 'total.largest * MARGIN', 'total.largest']],
     tests: [[SPEEDS, 'is not known before fifty streams']],
   },
+  {
+    name: 'a completed answer is given up without its charge',
+    edits: [
+      [
+        'exchange/run.ts',
+        "if (end?.kind === 'complete') await ignoreStoreFailure(",
+        "if (end?.kind === 'failed') await ignoreStoreFailure(",
+      ],
+    ],
+    tests: [['test/unit/exchange/give-up.test.ts']],
+  },
 ];

@@ -153,18 +153,20 @@ export function* audit({ dialect, nowMs }: Reading): Work<AuditReport> {
     entries: (yield* count('@entries')) + (yield* count(`@account_entries WHERE kind <> 'expired'`)),
     liveHolds: yield* count('@holds'),
     findings,
-    flagged: yield* count('@entries WHERE flag IS NOT NULL'),
-    flaggedCharges: yield* newestFlagged(),
+    ...(yield* flaggedCharges()),
   };
 }
 
-function* newestFlagged(): Work<readonly string[]> {
-  const rows = yield* query(`SELECT key_id, id, flag, at_ms FROM @entries WHERE flag IS NOT NULL
-    ORDER BY at_ms DESC, key_id, id LIMIT ${FLAGGED_MAX}`);
-  return rows.map((row) => {
+/** How many there are, and the newest of them, with one look at the entries. */
+function* flaggedCharges(): Work<Pick<AuditReport, 'flagged' | 'flaggedCharges'>> {
+  const rows = yield* query(`SELECT key_id, id, flag, at_ms, count(*) OVER () AS flagged FROM @entries
+    WHERE flag IS NOT NULL ORDER BY at_ms DESC, key_id, id LIMIT ${FLAGGED_MAX}`);
+  const [newest] = rows;
+  const lines = rows.map((row) => {
     const at = new Date(integer(row, 'at_ms')).toISOString();
     return `${at} ${text(row, 'id')} of ${text(row, 'key_id')}: ${text(row, 'flag')}`;
   });
+  return { flagged: newest === undefined ? 0 : integer(newest, 'flagged'), flaggedCharges: lines };
 }
 
 function* faults(what: string, sql: string, ...values: readonly Value[]): Work<readonly string[]> {

@@ -90,14 +90,17 @@ async function lockTables(
       // A request may have locked them in another order.
       if (sqlState(error) !== CANCELED && !isConflict(error)) throw error;
       await query('ROLLBACK TO SAVEPOINT tables');
-      const who = await holderOf(query, oids);
       if (left <= 1) {
         throw new StoreError(
-          `The schema of the database was not changed: ${who} has locked tables of it. Start again when that has ended (a dump, a report or a session of psql that is in a transaction).`,
+          `The schema of the database was not changed: ${await holderOf(query, oids)} has locked tables of it. Start again when that has ended (a dump, a report or a session of psql that is in a transaction).`,
           { cause: error },
         );
       }
-      if (left === tries) onWait?.(`Waiting to change the schema of the database: ${who} has locked tables of it.`);
+      if (left === tries) {
+        onWait?.(
+          `Waiting to change the schema of the database: ${await holderOf(query, oids)} has locked tables of it.`,
+        );
+      }
     }
     await delay(pauseMs);
   }

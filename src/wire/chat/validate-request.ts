@@ -1,6 +1,6 @@
 /** The facts about a valid chat request that the gateway needs. */
 
-import { arrayAt, isObject, type Json, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
+import { arrayAt, isObject, type JsonObject, objectAt, objectsAt, stringAt } from '../../lib/json.ts';
 import { AttachmentTally } from '../attachments.ts';
 import { refuse } from '../errors.ts';
 import { type HostedTool, type Need, type RequestInfo, reasoningOf } from '../format.ts';
@@ -31,7 +31,7 @@ export function validateChat(body: JsonObject): RequestInfo {
     const message = messages[index];
     if (message === undefined) continue;
     if (message.audio !== undefined) refuseStoredAudio(message, `messages[${index}]`);
-    if (Array.isArray(message.content)) tallyParts(message.content, `messages[${index}].content`, tally);
+    if (Array.isArray(message.content)) tally.parts(message.content, `messages[${index}].content`);
   }
   const needs: Partial<Record<Need, string>> = tally.needs;
   if ((request.tools?.length ?? 0) > 0) needs.tools = 'tools';
@@ -51,16 +51,6 @@ export function validateChat(body: JsonObject): RequestInfo {
     hostedTools: hostedTools(body),
     reasoning: reasoningOf(body.reasoning_effort),
   };
-}
-
-function tallyParts(parts: readonly Json[], path: string, tally: AttachmentTally): void {
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index];
-    if (!isObject(part)) continue;
-    const at = `${path}[${index}]`;
-    tally.part(part, at);
-    if (Array.isArray(part.content)) tallyParts(part.content, `${at}.content`, tally);
-  }
 }
 
 /** Sound that an earlier answer had is kept at the provider, in the operator's account. */

@@ -83,18 +83,8 @@ function tallyItem(item: Json | undefined, path: string, tally: AttachmentTally)
   if (stringAt(item, 'type')?.startsWith('input_')) tally.part(item, path);
   for (const name of ['content', 'output']) {
     const value = item[name];
-    if (Array.isArray(value)) tallyParts(value, `${path}.${name}`, tally);
+    if (Array.isArray(value)) tally.parts(value, `${path}.${name}`);
     else if (isObject(value)) tally.part(value, `${path}.${name}`);
-  }
-}
-
-function tallyParts(parts: readonly Json[], path: string, tally: AttachmentTally): void {
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index];
-    if (!isObject(part)) continue;
-    const at = `${path}[${index}]`;
-    tally.part(part, at);
-    if (Array.isArray(part.content)) tallyParts(part.content, `${at}.content`, tally);
   }
 }
 
