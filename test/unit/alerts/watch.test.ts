@@ -1,75 +1,15 @@
 /** What is noticed: levels of balances, caps and budgets, keys that expire, circuits and credentials. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { alertId } from '../../../src/alerts/alert.ts';
-import { Alerts, type AlertsOptions } from '../../../src/alerts/alerts.ts';
 import { ChangeWatch } from '../../../src/alerts/change-watch.ts';
 import { ExpiryWatch } from '../../../src/alerts/expiry-watch.ts';
 import { type Levels, levelReached } from '../../../src/alerts/levels.ts';
-import type { WatchedProvider } from '../../../src/alerts/provider-watch.ts';
-import { SqlAlertStore } from '../../../src/alerts/sql-store.ts';
-import { NO_LOG } from '../../../src/core/log.ts';
-import { openLogFile } from '../../../src/ledger/sqlite/wal-file.ts';
+import type { SqlAlertStore } from '../../../src/alerts/sql-store.ts';
 import type { AuditTrailEntry, AuditTrailQuery } from '../../../src/operators/port.ts';
-import { openSqliteEngine } from '../../../src/operators/sqlite.ts';
 import { admitRequest, newAccount, newKey, settleRequest, usageRecord } from '../../contract/fixtures.ts';
-import { adminFixture } from '../../support/admin-fixture.ts';
-import { alertPolicy } from '../../support/alert-policy.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-
-const POLICY = alertPolicy();
-const CREDIT = 1_000_000_000n;
-
-function world(t: TestContext) {
-  const { ledger, clock, operators, service } = adminFixture(t);
-  const engine = openSqliteEngine({ file: join(temporaryFolder(), 'operators.db'), openLog: openLogFile });
-  t.after(() => engine.close());
-  const store = new SqlAlertStore(engine);
-  let providers: readonly WatchedProvider[] = [];
-  const gateway = (change: Partial<AlertsOptions> = {}): Alerts =>
-    new Alerts({
-      store,
-      ledger,
-      trail: operators,
-      policy: () => POLICY,
-      providers: async () => providers,
-      installationSecret: 'installation secret',
-      log: NO_LOG,
-      nowMs: () => clock.atMs,
-      ...change,
-    });
-  const alerts = gateway();
-  let seen = 0;
-  return {
-    ledger,
-    service,
-    clock,
-    store,
-    gateway,
-    see: (states: readonly WatchedProvider[]): void => {
-      providers = states;
-    },
-    spend: async (keyId: string, amount: bigint, tokens = 0n): Promise<void> => {
-      const holdId = randomUUID();
-      const { version } = (await ledger.getKey(keyId))?.key ?? { version: 1 };
-      const hold = { id: holdId, amount, amountMin: amount, tokens, tokensMin: tokens, ttlMs: 600_000 };
-      const admitted = await ledger.admit(admitRequest(keyId, holdId, amount, { keyVersion: version, hold }));
-      assert.equal(admitted.kind, 'admitted');
-      const settled = await ledger.settle(settleRequest(keyId, holdId, amount, { chargeTokens: tokens }));
-      assert.equal(settled.kind, 'settled');
-    },
-    /** What is new since the last time. */
-    look: async (by: Alerts = alerts): Promise<readonly Record<string, unknown>[]> => {
-      await by.watch();
-      const all = await store.alerts({ limit: 100, before: null, type: null });
-      const fresh = all.slice(0, all.length - seen).toReversed();
-      seen = all.length;
-      return fresh.map(({ type, body }) => ({ type, ...JSON.parse(body).data }));
-    },
-  };
-}
+import { CREDIT, POLICY, watchWorld } from './watch-world.ts';
 
 describe('levels', () => {
   const at = (used: bigint, amount: bigint, levels: Partial<Levels> = {}, unit: 'credit' | 'tokens' = 'tokens') =>
@@ -113,7 +53,7 @@ describe('levels', () => {
 
 describe('the watch', () => {
   test('tells the operator of a key that was charged less on a day than providers ask, once for each day', async (t) => {
-    const { ledger, clock, store, look, gateway } = world(t);
+    const { ledger, clock, store, look, gateway } = watchWorld(t);
     const { id } = await ledger.createKey(newKey({ credit: 1_000n * CREDIT }));
     const call = async (amount: bigint, providerCostNanos: bigint): Promise<void> => {
       const holdId = randomUUID();
@@ -144,48 +84,8 @@ describe('the watch', () => {
     assert.equal((await store.alerts({ limit: 10, before: null, type: 'spend.below_cost' })).length, 2);
   });
 
-  test('tells each level of a balance once, and begins anew when credit is bought', async (t) => {
-    const { ledger, spend, look, gateway } = world(t);
-    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT, label: 'mine' }));
-    await spend(id, 4n * CREDIT);
-    assert.deepEqual(await look(), []);
-    await spend(id, 1n * CREDIT);
-    assert.deepEqual(await look(), [
-      {
-        type: 'usage.level',
-        level: 50,
-        key: id,
-        name: 'mine',
-        limit: 'balance',
-        unit: 'credits',
-        used: 5,
-        amount: 10,
-        period: 'none',
-      },
-    ]);
-    await spend(id, 1n);
-    assert.deepEqual(await look(), []);
-    // Two levels at once are one alert; another gateway that looks has nothing to add.
-    await spend(id, 5n * CREDIT - 1n);
-    assert.deepEqual(
-      (await look()).map(({ level }) => level),
-      [100],
-    );
-    assert.deepEqual(await look(gateway()), []);
-    await ledger.addCredit(id, 'more', 21n * CREDIT, null);
-    await spend(id, 1n * CREDIT);
-    assert.deepEqual(await look(), [], 'nothing of what was used before counts');
-    await spend(id, 8n * CREDIT);
-    assert.deepEqual(await look(), []);
-    await spend(id, 2n * CREDIT);
-    assert.deepEqual(
-      (await look()).map(({ level, used, amount }) => [level, used, amount]),
-      [[50, 10, 20]],
-    );
-  });
-
   test('tells levels of caps and budgets, of a key and of every account above it, in each period again', async (t) => {
-    const { ledger, clock, spend, look } = world(t);
+    const { ledger, clock, spend, look } = watchWorld(t);
     const root = newAccount({ name: 'root', tokenCap: { amount: 1_000n, period: 'none' } });
     await ledger.createAccount(root);
     await ledger.addAccountCredit(root.id, 'first', 100n * CREDIT, null);
@@ -223,7 +123,7 @@ describe('the watch', () => {
   });
 
   test('tells a level that a lowered cap or budget reaches, without a request', async (t) => {
-    const { ledger, service, spend, look } = world(t);
+    const { ledger, service, spend, look } = watchWorld(t);
     const root = newAccount({ name: 'root', creditCap: { amount: 100n * CREDIT, period: 'none' } });
     await ledger.createAccount(root);
     await ledger.addAccountCredit(root.id, 'first', 1_000n * CREDIT, null);
@@ -249,79 +149,8 @@ describe('the watch', () => {
     assert.deepEqual(await told(), []);
   });
 
-  test('counts a balance from the moment at which credit is bought', async (t) => {
-    const { ledger, service, spend, look } = world(t);
-    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
-    await spend(id, 9n * CREDIT);
-    const told = async () => (await look()).map(({ level, used, amount }) => [level, used, amount]);
-    assert.deepEqual(await told(), [[80, 9, 10]]);
-    await service.addCredit(id, { amount: '9' });
-    assert.deepEqual(await told(), []);
-    await spend(id, 5n * CREDIT);
-    assert.deepEqual(await told(), [[50, 5, 10]]);
-  });
-
-  test('goes on counting a balance where it changes without a purchase', async (t) => {
-    const { ledger, clock, look } = world(t);
-    const root = newAccount({ name: 'root' });
-    await ledger.createAccount(root);
-    await ledger.addAccountCredit(root.id, 'first', 1_540_000n, null);
-    const { id } = await ledger.createKey(newKey({ accountId: root.id }));
-    let number = 0;
-    const call = async (amount: bigint): Promise<string> => {
-      const holdId = `call-${number++}`;
-      assert.equal((await ledger.admit(admitRequest(id, holdId, amount))).kind, 'admitted');
-      assert.equal((await ledger.settle(settleRequest(id, holdId, amount))).kind, 'settled');
-      return holdId;
-    };
-    const told = async () => (await look()).map(({ level }) => level);
-    const levels: unknown[] = [];
-    for (let count = 0; count < 19; count++) {
-      const chargeId = await call(77_000n);
-      const refund = { keyId: id, chargeId, entryId: chargeId, amountNanos: 1n, note: null };
-      assert.equal((await ledger.refund(refund)).kind, 'refunded');
-      levels.push(...(await told()));
-    }
-    assert.deepEqual(levels, [50, 80]);
-    await call(1_000n);
-    assert.deepEqual(await told(), [95]);
-    // Promotional credit begins one; what of it expires does not.
-    await ledger.addAccountCredit(root.id, 'gift', 463_000n, null, { expiresAtMs: clock.atMs + 60_000 });
-    await call(1n);
-    assert.deepEqual(await told(), []);
-    await call(300_000n);
-    assert.deepEqual(await told(), [50]);
-    clock.atMs += 60_000;
-    await call(1_000n);
-    assert.deepEqual(await told(), [80], 'less is left of the same count');
-    // A correction does not either, but whoever got more is told again of what is reached again.
-    const correction = { payerId: root.id, entryId: 'c', amountNanos: 1_000_000n, note: null };
-    assert.equal((await ledger.correct(correction)).kind, 'corrected');
-    await call(100_000n);
-    assert.deepEqual(await told(), []);
-    await call(400_000n);
-    assert.deepEqual(await told(), [50]);
-  });
-
-  test('goes on from where an earlier release has begun to count', async (t) => {
-    const { ledger, store, spend, look } = world(t);
-    const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
-    await spend(id, 4n * CREDIT);
-    await ledger.correct({ payerId: id, entryId: 'c', amountNanos: 4n * CREDIT, note: null });
-    // 10 of 14 credits were left when it began, and 5 of these are used now.
-    await store.putBase(`key ${id}`, { bought: 14n * CREDIT, used: 4n * CREDIT });
-    await spend(id, 5n * CREDIT);
-    assert.deepEqual(
-      (await look()).map(({ level, used, amount }) => [level, used, amount]),
-      [[50, 5, 10]],
-    );
-    await ledger.addCredit(id, 'more', 5n * CREDIT, null);
-    await spend(id, 4n * CREDIT);
-    assert.deepEqual(await look(), []);
-  });
-
   test('tells that a key that nobody uses expires, also one that was changed or imported', async (t) => {
-    const { ledger, service, clock, look } = world(t);
+    const { ledger, service, clock, look } = watchWorld(t);
     const day = 86_400_000;
     const { id } = await ledger.createKey(newKey({ expiresAtMs: clock.atMs + 8 * day }));
     const { id: revoked } = await ledger.createKey(newKey({ expiresAtMs: clock.atMs + day }));
@@ -377,7 +206,7 @@ describe('the watch', () => {
   });
 
   test('tells an audit with findings that somebody asked for', async (t) => {
-    const { ledger, service, look } = world(t);
+    const { ledger, service, look } = watchWorld(t);
     t.mock.method(ledger, 'audit', async () => ({
       ...{
         ok: false,
@@ -398,7 +227,7 @@ describe('the watch', () => {
   });
 
   test('tells that a key in use expires, a week and a day before', async (t) => {
-    const { ledger, clock, spend, look } = world(t);
+    const { ledger, clock, spend, look } = watchWorld(t);
     const expiresAtMs = clock.atMs + 8 * 86_400_000;
     const { id } = await ledger.createKey(newKey({ credit: 1_000n * CREDIT, expiresAtMs }));
     const days: unknown[] = [];
@@ -414,7 +243,7 @@ describe('the watch', () => {
   });
 
   test('tells an open circuit and a refused credential once, whichever gateway sees it', async (t) => {
-    const { see, look, gateway, clock } = world(t);
+    const { see, look, gateway, clock } = watchWorld(t);
     const target = { upstream_model: 'm', models: ['p/m'] };
     const state = (circuit: 'open' | 'closed' | 'due', refusedAt: string | null): void =>
       see([{ name: 'p', credential_refused_at: refusedAt, targets: [{ ...target, circuit }] }]);
@@ -443,7 +272,7 @@ describe('the watch', () => {
   });
 
   test('loses nothing that it notices while the store fails, and tells what else there is', async (t) => {
-    const { see, look, gateway, store, clock, ledger, spend } = world(t);
+    const { see, look, gateway, store, clock, ledger, spend } = watchWorld(t);
     let problems: readonly string[] = [];
     const failing = new Set<string>();
     const raise = store.raise.bind(store);
@@ -496,7 +325,7 @@ describe('the watch', () => {
   });
 
   test('watches balances in one gateway at a time, and another goes on where that one is gone', async (t) => {
-    const { ledger, clock, spend, look, gateway, store } = world(t);
+    const { ledger, clock, spend, look, gateway, store } = watchWorld(t);
     const { id } = await ledger.createKey(newKey({ credit: 10n * CREDIT }));
     await look();
     await spend(id, 5n * CREDIT);
